@@ -1,0 +1,29 @@
+//! The project's own chores: `cargo xtask test` and what it is made of.
+#![forbid(unsafe_code)]
+
+mod layers;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND [OPTION...]
+
+  test [--full] [--require NAME,...]   format, lints, layers and all tests
+  layers                               check the crate edges against layers.txt";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.first().map(String::as_str) {
+        Some("test") => test::run(&args[1..]),
+        Some("layers") => layers::check(),
+        _ => Err(USAGE.to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

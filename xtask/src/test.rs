@@ -1,0 +1,93 @@
+//! `cargo xtask test`: everything that must hold before a change lands.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::layers;
+
+/// What the command line asks for.
+#[derive(Default)]
+struct Options {
+    full: bool,
+    require: String,
+}
+
+fn parse(args: &[String]) -> Result<Options, String> {
+    let mut options = Options::default();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--full" => options.full = true,
+            "--require" => options.require = args.next().ok_or("--require needs names")?.clone(),
+            other => return Err(format!("test: unknown option {other}")),
+        }
+    }
+    Ok(options)
+}
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let options = parse(args)?;
+    let skips: PathBuf = layers::root().join("target/skipped-tests.txt");
+    let _ = std::fs::remove_file(&skips);
+    step("format", cargo(&["fmt", "--all", "--check"]))?;
+    step(
+        "lints",
+        cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    )?;
+    step("layers", layers::check())?;
+    let mut tests = Command::new(env!("CARGO"));
+    tests
+        .args(["test", "--workspace", "--quiet"])
+        .env("SLUICE_SKIP_LOG", &skips);
+    tests.env("SLUICE_REQUIRE", &options.require);
+    if options.full {
+        tests.env("SLUICE_FULL", "1");
+    }
+    step("tests", status(tests))?;
+    report_skips(&skips);
+    Ok(())
+}
+
+fn step(name: &str, result: Result<(), String>) -> Result<(), String> {
+    println!(
+        "xtask: {name}: {}",
+        if result.is_ok() { "ok" } else { "FAILED" }
+    );
+    result.map_err(|e| format!("{name}: {e}"))
+}
+
+fn cargo(args: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(args);
+    status(command)
+}
+
+fn status(mut command: Command) -> Result<(), String> {
+    let status = command
+        .current_dir(layers::root())
+        .status()
+        .map_err(|e| format!("{}: {e}", command.get_program().display()))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{status}"))
+    }
+}
+
+/// Each skipped test wrote one line, with its reason, into the file.
+fn report_skips(path: &PathBuf) {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    for line in text.lines() {
+        println!("skipped: {line}");
+    }
+    println!("xtask: {} tests skipped", text.lines().count());
+}
