@@ -6,6 +6,8 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
+use base::getopt::utf8_args;
+
 /// What a tool sees of its process: its name, standard streams and environment.
 pub struct Env<'a> {
     /// The name that error messages begin with, such as `ovs-vsctl`.
@@ -87,15 +89,25 @@ impl Exit {
     pub const FAILURE: Self = Self::Code(1);
 }
 
+/// A tool as a function: the environment and the arguments, the first of which is the
+/// program as it was called.
+pub type Tool = fn(&mut Env<'_>, &[String]) -> Exit;
+
 /// Runs `tool` with the process's own arguments, streams and environment: the whole of
-/// an executable's `main`.  `name` is what the program calls itself in messages.
-pub fn main(name: &str, tool: fn(&mut Env<'_>, &[OsString]) -> Exit) -> ExitCode {
-    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+/// an executable's `main`.
+pub fn main(tool: Tool) -> ExitCode {
     let (mut stdin, mut stderr) = (io::stdin().lock(), io::stderr());
     let mut stdout = io::BufWriter::new(io::stdout().lock());
-    let mut env = Env::new(name, &mut stdin, &mut stdout, &mut stderr);
+    let args = std::env::args_os().collect();
+    let mut env = Env::new("", &mut stdin, &mut stdout, &mut stderr);
     env.vars = std::env::vars_os().collect();
-    let exit = tool(&mut env, &args);
+    let exit = match utf8_args(args) {
+        Ok(args) => {
+            env.program = base_name(args.first().map_or("", |arg| arg)).to_owned();
+            tool(&mut env, &args)
+        }
+        Err(message) => env.fatal(message),
+    };
     let _ = stdout.flush();
     match exit {
         Exit::Code(code) => ExitCode::from(code),
@@ -108,4 +120,9 @@ pub fn main(name: &str, tool: fn(&mut Env<'_>, &[OsString]) -> Exit) -> ExitCode
             ExitCode::from(142)
         }
     }
+}
+
+/// The last component of a path.
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }

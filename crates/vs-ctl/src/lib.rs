@@ -1,10 +1,12 @@
 //! The tools as library functions: each takes its arguments and an [`Env`], and gives
 //! an [`Exit`], so that tests run them in process.
 //!
-//! A tool is a module with `pub fn run(env: &mut Env<'_>, args: &[OsString]) -> Exit`;
-//! `args` excludes the program's name, which is [`Env::program`].
+//! A tool is a module with `pub fn run(env: &mut Env<'_>, args: &[String]) -> Exit`;
+//! `args[0]` is the program as it was called, as `base::getopt` wants it, and
+//! [`Env::program`] is the name that messages begin with.
 #![forbid(unsafe_code)]
 
+pub mod ctl;
 mod env;
 
-pub use env::{Env, Exit, main};
+pub use env::{Env, Exit, Tool, main};
