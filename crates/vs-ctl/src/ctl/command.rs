@@ -270,7 +270,10 @@ mod tests {
             ("-- --may-exist", missing),
             ("foo", "unknown command 'foo'; use --help for help"),
             ("add-br", "'add-br' command requires at least 1 arguments"),
-            ("add-br a b c d", "'add-br' command takes at most 3 arguments"),
+            (
+                "add-br a b c d",
+                "'add-br' command takes at most 3 arguments",
+            ),
             (
                 "add-br a b c --x",
                 "'add-br' command takes at most 3 arguments (note that options must precede \
