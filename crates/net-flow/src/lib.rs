@@ -1,0 +1,22 @@
+//! Flow keys, masks and matches, and the one registry that says where each field lies.
+//!
+//! A [`FlowKey`] is an array of 64-bit words with a bitmap of the words in use; a
+//! [`FlowMask`] has the same shape.  A [`Slot`] is a run of bits in that array.  The
+//! registry ([`Field`], [`FieldInfo`]) gives every OpenFlow field its slot, names, OXM
+//! code points, prerequisites and format, so that extraction, masks, OXM, text and
+//! netlink cannot disagree.
+#![forbid(unsafe_code)]
+
+pub mod field;
+pub mod key;
+pub mod matching;
+pub mod mini;
+mod registry;
+pub mod slot;
+pub mod types;
+
+pub use field::{Access, Field, FieldInfo, Format, OxmId, Prereq};
+pub use key::{FlowKey, FlowMask, KEY_WORDS, Tracked};
+pub use matching::Match;
+pub use mini::MiniKey;
+pub use slot::Slot;
