@@ -8,5 +8,6 @@
 
 pub mod ctl;
 mod env;
+pub mod table;
 
 pub use env::{Env, Exit, Tool, main};
