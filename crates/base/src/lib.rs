@@ -3,14 +3,26 @@
 //! counters, the log, directories, and command-line options.
 #![forbid(unsafe_code)]
 
+pub mod coverage;
 pub mod getopt;
+pub mod log;
 pub mod published;
 pub mod rate_limit;
 pub mod time;
 
+pub use coverage::{Counter, Coverage};
 pub use published::Published;
 pub use rate_limit::RateLimiter;
 pub use time::{Clock, Instant, WallTime};
 
 /// The release of Open vSwitch that all programs report, because scripts read it.
 pub const VERSION: &str = "3.7.1";
+
+/// What the C library calls an error: the text without Rust's "(os error N)".
+pub fn errno_text(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}

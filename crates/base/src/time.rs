@@ -150,6 +150,11 @@ impl Clock {
         WallTime(real.0 + ahead)
     }
 
+    /// Wall-clock time whatever `time/stop` says: for log lines.
+    pub fn real_wall(&self) -> WallTime {
+        real_wall()
+    }
+
     /// Freezes the clock where it stands.
     pub fn stop(&self) {
         let now = self.now();
