@@ -1,0 +1,11 @@
+//! The datapath's language: ports, flow ids, actions and the key attributes that they
+//! set, as values.  It knows no OpenFlow: port numbers are the datapath's own.
+#![forbid(unsafe_code)]
+
+pub mod action;
+pub mod attr;
+pub mod ids;
+
+pub use action::{Action, Controller, SetField, SlowPath, UserCookie, Userspace};
+pub use attr::KeyAttr;
+pub use ids::{PortNo, Ufid};
