@@ -1,0 +1,11 @@
+//! What tests share: saying that a test was skipped and why, scratch folders, and
+//! programs that are ended when a test is over.
+#![forbid(unsafe_code)]
+
+mod need;
+mod process;
+mod scratch;
+
+pub use need::{Need, need};
+pub use process::{Daemon, output, sluice_program};
+pub use scratch::Scratch;

@@ -1,0 +1,103 @@
+//! What a test needs of the machine.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+/// Something that not every machine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To be root.
+    Root,
+    /// Network namespaces may be made.
+    Netns,
+    /// `/dev/net/tun` can be opened.
+    Tun,
+    /// Open vSwitch's own programs are installed.
+    DebianOvs,
+    /// The Python package os-ken is installed.
+    OsKen,
+    /// The long cases were asked for.
+    Full,
+}
+
+impl Need {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Netns => "netns",
+            Self::Tun => "tun",
+            Self::DebianOvs => "debian-ovs",
+            Self::OsKen => "os-ken",
+            Self::Full => "full",
+        }
+    }
+
+    /// Why this machine does not have it, or nothing.
+    fn missing(self) -> Option<String> {
+        match self {
+            Self::Root => (!is_root()).then(|| "not root".into()),
+            Self::Netns => {
+                let made = Command::new("unshare").args(["--net", "true"]).output();
+                let ok = made.is_ok_and(|o| o.status.success());
+                (!ok).then(|| "network namespaces cannot be made".into())
+            }
+            Self::Tun => {
+                let tun = Path::new("/dev/net/tun");
+                let opened = std::fs::OpenOptions::new().read(true).write(true).open(tun);
+                opened.err().map(|e| format!("{}: {e}", tun.display()))
+            }
+            Self::DebianOvs => {
+                let there = Path::new("/usr/sbin/ovs-vswitchd").exists();
+                (!there).then(|| "no /usr/sbin/ovs-vswitchd".into())
+            }
+            Self::OsKen => {
+                let there = Command::new("python3")
+                    .args(["-c", "import os_ken"])
+                    .output();
+                let ok = there.is_ok_and(|o| o.status.success());
+                (!ok).then(|| "no Python package os_ken".into())
+            }
+            Self::Full => {
+                let asked = std::env::var_os("SLUICE_FULL").is_some();
+                (!asked).then(|| "long: runs with --full".into())
+            }
+        }
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether the machine has all that `test` needs.  If not, the reason is written to the
+/// file that `SLUICE_SKIP_LOG` names, and the test should return.
+///
+/// # Panics
+/// When something is missing that `SLUICE_REQUIRE` (names with commas) says must be there.
+pub fn need(test: &str, needs: &[Need]) -> bool {
+    let required = std::env::var("SLUICE_REQUIRE").unwrap_or_default();
+    for need in needs {
+        let Some(why) = need.missing() else { continue };
+        let name = need.name();
+        assert!(
+            !required.split(',').any(|r| r == name),
+            "{test} needs {name}: {why}"
+        );
+        let line = format!("{test}: needs {name}: {why}\n");
+        eprint!("skipped: {line}");
+        if let Some(path) = std::env::var_os("SLUICE_SKIP_LOG") {
+            let log = std::fs::OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path);
+            let written = log.and_then(|mut f| f.write_all(line.as_bytes()));
+            assert!(
+                written.is_ok(),
+                "the list of skipped tests cannot be written: {written:?}"
+            );
+        }
+        return false;
+    }
+    true
+}
