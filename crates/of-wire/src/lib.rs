@@ -1,0 +1,19 @@
+//! OpenFlow 1.0 to 1.5 and the Nicira extensions as values, bytes and text: messages,
+//! actions and instructions, errors, versions.
+//!
+//! Everything here is pure: no socket, no clock.  [`Message`] is a whole message; a
+//! bad one is an [`ErrorCode`] that can be sent back as it is.
+#![forbid(unsafe_code)]
+
+pub mod action;
+pub mod error;
+pub mod message;
+pub mod subfield;
+pub mod version;
+
+pub use action::Action;
+pub use error::ErrorCode;
+pub use message::{Body, Message};
+pub use net_flow::PortNo;
+pub use subfield::Subfield;
+pub use version::{Formats, Version, VersionSet};
