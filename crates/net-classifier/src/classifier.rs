@@ -181,7 +181,9 @@ impl<T: Rule> Classifier<T> {
     pub fn remove(&mut self, key: &MiniMatch, priority: i32) -> Option<Arc<T>> {
         let at = self.position(key.mask())?;
         let table = &self.inner.subtables[at].table;
-        table.with_values(key.values()).find(|r| r.priority() == priority)?;
+        table
+            .with_values(key.values())
+            .find(|r| r.priority() == priority)?;
         let inner = Arc::make_mut(&mut self.inner);
         let entry = &mut inner.subtables[at];
         let table = Arc::make_mut(&mut entry.table);
@@ -211,7 +213,9 @@ impl<T: Rule> Classifier<T> {
     pub fn find(&self, key: &MiniMatch, priority: i32) -> Option<&Arc<T>> {
         let at = self.position(key.mask())?;
         let table = &self.inner.subtables[at].table;
-        table.with_values(key.values()).find(|r| r.priority() == priority)
+        table
+            .with_values(key.values())
+            .find(|r| r.priority() == priority)
     }
 
     /// All rules, in no order that means anything.
@@ -299,7 +303,9 @@ impl<T: Rule> Classifier<T> {
                 break;
             }
             consulted(entry.table.id);
-            let found = entry.table.lookup(key, &self.inner.prefixes, &mut state, wc);
+            let found = entry
+                .table
+                .lookup(key, &self.inner.prefixes, &mut state, wc);
             let Some(rule) = found else { continue };
             if i64::from(rule.priority()) <= floor {
                 continue;

@@ -38,10 +38,13 @@ pub(crate) fn complete<T: Rule>(soft: &[Soft<'_, T>], priority: i32) -> Vec<u32>
         for c in conjunctions {
             let absent = u64::MAX.checked_shl(u32::from(c.clauses)).unwrap_or(0);
             let bit = 1u64.checked_shl(u32::from(c.clause)).unwrap_or(0);
-            let at = seen.iter().position(|(id, _)| *id == c.id).unwrap_or_else(|| {
-                seen.push((c.id, absent));
-                seen.len() - 1
-            });
+            let at = seen
+                .iter()
+                .position(|(id, _)| *id == c.id)
+                .unwrap_or_else(|| {
+                    seen.push((c.id, absent));
+                    seen.len() - 1
+                });
             let was = seen[at].1;
             seen[at].1 |= bit;
             if seen[at].1 == u64::MAX && was != u64::MAX {

@@ -47,9 +47,7 @@ impl MiniMatch {
     /// Whether `key` matches.
     pub fn matches(&self, key: &FlowKey) -> bool {
         let words = self.mask.iter().zip(&self.values);
-        words
-            .into_iter()
-            .all(|((i, m), v)| key.word(i) & m == *v)
+        words.into_iter().all(|((i, m), v)| key.word(i) & m == *v)
     }
 
     /// Whether every packet that matches `self` matches `other` too.
@@ -66,9 +64,8 @@ impl MiniMatch {
 
     /// Whether some packet could match both.
     pub fn overlaps(&self, other: &Match) -> bool {
-        self.words().all(|(i, m, v)| {
-            (v ^ other.key().word(i)) & m & other.mask().word(i) == 0
-        })
+        self.words()
+            .all(|(i, m, v)| (v ^ other.key().word(i)) & m & other.mask().word(i) == 0)
     }
 
     /// The words of the mask with their indices and values.

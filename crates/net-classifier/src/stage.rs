@@ -1,7 +1,7 @@
 //! The stages of a lookup: which words of a key belong to metadata, L2, L3 and L4.
 
-use net_flow::slot;
 use net_flow::MiniKey;
+use net_flow::slot;
 
 const fn word_range(first: u8, last: u8) -> u128 {
     (u128::MAX >> (127 - last)) & (u128::MAX << first)
@@ -77,9 +77,9 @@ impl Hash {
     pub(crate) const START: Self = Self(0x243f_6a88_85a3_08d3);
 
     pub(crate) const fn add(&mut self, word: u64) {
-        let product = (self.0 ^ word) as u128 * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
-        self.0 = (product ^ (product >> 64)) as u64;
-        self.0 = self.0.rotate_left(23) ^ (product >> 64) as u64;
+        let wide = (self.0 ^ word) as u128 * 0x9e37_79b9_7f4a_7c15;
+        let folded = wide as u64 ^ (wide >> 64) as u64;
+        self.0 = folded.rotate_left(23).wrapping_add(0xf39c_c060_5ced_c835);
     }
 
     pub(crate) const fn finish(self) -> u32 {
@@ -112,9 +112,14 @@ mod tests {
     #[test]
     fn a_mask_is_split_in_order() {
         let mut m = Match::any();
-        m.set(slot::TP_DST, 80).set(slot::IN_PORT, 1).set(slot::ETH_TYPE, 0x800);
+        m.set(slot::TP_DST, 80)
+            .set(slot::IN_PORT, 1)
+            .set(slot::ETH_TYPE, 0x800);
         let stages = stages(&MiniKey::new(m.mask().as_key()));
         let firsts: Vec<u8> = stages.iter().map(|s| s.words[0].index).collect();
-        assert_eq!(firsts, [slot::IN_PORT.word, slot::ETH_TYPE.word, slot::TP_DST.word]);
+        assert_eq!(
+            firsts,
+            [slot::IN_PORT.word, slot::ETH_TYPE.word, slot::TP_DST.word]
+        );
     }
 }

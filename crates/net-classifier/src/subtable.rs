@@ -142,7 +142,9 @@ impl<T: Rule> Subtable<T> {
     /// Takes note of the fields whose prefixes are tracked.
     pub(crate) fn track(&mut self, prefixes: &[Prefixes]) {
         let mask = self.mask.expand_mask();
-        let lengths = prefixes.iter().map(|p| prefix_length(mask.get(p.slot), p.slot.bits));
+        let lengths = prefixes
+            .iter()
+            .map(|p| prefix_length(mask.get(p.slot), p.slot.bits));
         self.prefix_lengths = lengths.collect();
     }
 
@@ -255,10 +257,15 @@ impl<T: Rule> Subtable<T> {
     }
 
     /// The rules with these values, highest priority first.
-    pub(crate) fn with_values<'a>(&'a self, values: &'a [u64]) -> impl Iterator<Item = &'a Arc<T>> {
+    pub(crate) fn with_values<'a, 'b>(
+        &'a self,
+        values: &'b [u64],
+    ) -> impl Iterator<Item = &'a Arc<T>> + use<'a, 'b, T> {
         let bucket = self.hashes(values).last().and_then(|h| self.rules.get(h));
         let rules = bucket.map_or(&[][..], Bucket::rules);
-        rules.iter().filter(move |r| r.mini_match().values() == values)
+        rules
+            .iter()
+            .filter(move |r| r.mini_match().values() == values)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
@@ -343,9 +350,9 @@ impl<T: Rule> Subtable<T> {
             if *length == 0 || stage.map >> slot.word & 1 == 0 {
                 continue;
             }
-            let found = *state.found.get_or_insert_with(|| {
-                field.trie.lookup(at_top(key.get(slot), slot), slot.bits)
-            });
+            let found = *state
+                .found
+                .get_or_insert_with(|| field.trie.lookup(at_top(key.get(slot), slot), slot.bits));
             if found.has(*length) {
                 continue;
             }
