@@ -4,6 +4,7 @@
 //! This is the only crate with `unsafe` code; each block says why it is sound.
 
 pub mod ethtool;
+pub mod netlink;
 pub mod netns;
 pub mod packet_socket;
 pub mod tap;
