@@ -34,12 +34,13 @@ pub struct Socket {
 
 pub(crate) fn open(protocol: Protocol, flags: SocketFlags) -> io::Result<OwnedFd> {
     let protocol = match protocol {
-        Protocol::Route => rustix::net::netlink::ROUTE,
-        Protocol::Generic => rustix::net::netlink::GENERIC,
+        // NETLINK_ROUTE is protocol 0, the default.
+        Protocol::Route => None,
+        Protocol::Generic => Some(rustix::net::netlink::GENERIC),
     };
     let family = AddressFamily::NETLINK;
     let flags = flags | SocketFlags::CLOEXEC;
-    let fd = rustix::net::socket_with(family, SocketType::RAW, flags, Some(protocol))?;
+    let fd = rustix::net::socket_with(family, SocketType::RAW, flags, protocol)?;
     rustix::net::bind(&fd, &SocketAddrNetlink::new(0, 0))?;
     Ok(fd)
 }
