@@ -289,7 +289,7 @@ impl Parser {
         } else {
             let mut text = std::mem::take(&mut self.partial);
             text.extend_from_slice(&rest[..length]);
-            let unescaped = unescape(&text)?;
+            let unescaped = unescape_bytes(&text)?;
             text.clear();
             self.partial = text;
             self.share(unescaped.as_bytes())?
@@ -464,8 +464,27 @@ fn checked_utf8(bytes: &[u8]) -> Result<&str, String> {
     })
 }
 
-/// Replaces the escape sequences of a string's text (without its quotes).
-fn unescape(text: &[u8]) -> Result<String, String> {
+/// Replaces the escape sequences in what stands between a string's quotes.
+/// The error is the message alone.
+pub fn unescape(text: &str) -> Result<String, String> {
+    let mut escaped = false;
+    for byte in text.bytes() {
+        if byte < 0x20 {
+            return Err(format!("U+{byte:04X} must be escaped in quoted string"));
+        }
+        if byte == b'"' && !escaped {
+            return Err("quoted string may not include unescaped \"".to_owned());
+        }
+        escaped = byte == b'\\' && !escaped;
+    }
+    if escaped {
+        return Err("quoted string may not end with backslash".to_owned());
+    }
+    unescape_bytes(text.as_bytes())
+}
+
+/// Replaces the escape sequences of a string's text that was found between quotes.
+fn unescape_bytes(text: &[u8]) -> Result<String, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&c| c == b'\\') {
