@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod coverage;
+mod dirs;
 pub mod getopt;
 pub mod log;
 pub mod published;
@@ -11,6 +12,7 @@ pub mod rate_limit;
 pub mod time;
 
 pub use coverage::{Counter, Coverage};
+pub use dirs::Dirs;
 pub use published::Published;
 pub use rate_limit::RateLimiter;
 pub use time::{Clock, Instant, WallTime};

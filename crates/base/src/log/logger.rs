@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -157,7 +158,8 @@ impl Logger {
     /// # Errors
     /// The file cannot be opened; an open one stays in use.
     pub fn open_file(&self, path: &Path) -> std::io::Result<()> {
-        let opened = File::options().append(true).create(true).open(path);
+        let mut options = File::options();
+        let opened = options.append(true).create(true).mode(0o660).open(path);
         let file = match opened {
             Ok(file) => file,
             Err(error) => {

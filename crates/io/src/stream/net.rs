@@ -1,0 +1,118 @@
+//! How a process reaches others: what connection names mean in it.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::Dirs;
+
+use super::listener::{Backlog, Kind};
+use super::name::{self, Active, Passive, Shown};
+use super::{Listener, Stream, socket};
+use crate::tls::Tls;
+
+#[derive(Debug)]
+struct Inner {
+    run: PathBuf,
+    tls: Tls,
+    connections: AtomicU64,
+    memory: Mutex<HashMap<String, Backlog>>,
+}
+
+/// What connection names need: the run directory, the TLS configuration, and the listeners
+/// within the process (`pmem:NAME`, reached by `mem:NAME`).  Clones are the same.
+#[derive(Clone, Debug)]
+pub struct Net(Arc<Inner>);
+
+impl Net {
+    /// With unix sockets relative to the run directory of `dirs` and no TLS configured.
+    pub fn new(dirs: &Dirs) -> Self {
+        Self(Arc::new(Inner {
+            run: dirs.run.clone(),
+            tls: Tls::default(),
+            connections: AtomicU64::new(0),
+            memory: Mutex::default(),
+        }))
+    }
+
+    /// The TLS configuration of `ssl:` and `pssl:`.
+    pub fn tls(&self) -> &Tls {
+        &self.0.tls
+    }
+
+    pub(super) fn next_connection(&self) -> u64 {
+        self.0.connections.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn memory(&self) -> std::sync::MutexGuard<'_, HashMap<String, Backlog>> {
+        self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn forget_memory(&self, name: &str) {
+        self.memory().remove(name);
+    }
+
+    /// Begins to connect to `name`, at `default_port` if it gives none.  `dscp` marks the
+    /// packets of TCP and TLS.
+    ///
+    /// # Errors
+    /// `EAFNOSUPPORT` for a name that means nothing, `ENOPROTOOPT` if TLS is not
+    /// configured, or why connecting failed at once.
+    pub fn connect(&self, name: &str, default_port: u16, dscp: u8) -> io::Result<Stream> {
+        let inet = |address| {
+            let (fd, connected) = socket::connect_tcp(&address, dscp)?;
+            let peer = Shown(address).to_string();
+            Ok::<_, io::Error>(Stream::new(name.to_owned(), fd, connected, peer))
+        };
+        match name::parse_active(name, default_port, &self.0.run)? {
+            Active::Unix(path) => {
+                let fd = socket::connect_unix(&path)?;
+                let peer = path.display().to_string();
+                Ok(Stream::new(name.to_owned(), fd, true, peer))
+            }
+            Active::Tcp(address) => inet(address),
+            Active::Tls(address) => {
+                let session = self.tls().connect(address.ip())?;
+                Ok(inet(address)?.with_tls(session))
+            }
+            Active::Memory(end) => {
+                let backlog = self.memory().get(&end).cloned();
+                let backlog = backlog.ok_or(rustix::io::Errno::CONNREFUSED)?;
+                let (ours, theirs) = socket::pair()?;
+                backlog.push(theirs)?;
+                Ok(Stream::new(name.to_owned(), ours, true, name.to_owned()))
+            }
+        }
+    }
+
+    /// Begins to listen on `name`, at `default_port` if it gives none.
+    ///
+    /// # Errors
+    /// `EAFNOSUPPORT` for a name that means nothing, or why it cannot listen there.
+    pub fn listen(&self, name: &str, default_port: u16, dscp: u8) -> io::Result<Listener> {
+        let target = name.split_once(':').map_or("", |(_, rest)| rest);
+        let kind = match name::parse_passive(name, default_port, &self.0.run)? {
+            Passive::Unix(path) => Kind::Unix {
+                fd: socket::listen_unix(&path)?,
+                path,
+            },
+            Passive::Tcp(address) => Kind::Tcp {
+                fd: socket::listen_tcp(&address, dscp, target)?,
+            },
+            Passive::Tls(address) => {
+                self.tls().check_configured()?;
+                Kind::Tls {
+                    fd: socket::listen_tcp(&address, dscp, target)?,
+                }
+            }
+            Passive::Memory(name) => {
+                let backlog = Backlog::new()?;
+                self.memory().insert(name.clone(), backlog.clone());
+                Kind::Memory { name, backlog }
+            }
+        };
+        Ok(Listener::new(name.to_owned(), self.clone(), kind))
+    }
+}

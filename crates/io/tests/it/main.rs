@@ -1,0 +1,3 @@
+//! The runtime over real sockets.
+
+mod streams;
