@@ -1,0 +1,10 @@
+//! OpenFlow connections and the switch model behind them: tables of rules, timeouts, roles,
+//! asynchronous messages.
+//!
+//! Nothing here opens a socket or reads a clock: bytes and instants come in, messages and
+//! effects go out.
+#![forbid(unsafe_code)]
+
+pub mod async_config;
+pub mod packet_in_queue;
+pub mod timers;

@@ -1,0 +1,221 @@
+//! One rule of a flow table.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+
+use base::Instant;
+use net_flow::{Match, MiniKey};
+use of_wire::Action;
+
+/// Identifies a rule for the life of its bridge; a modified rule keeps its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RuleId(pub u64);
+
+bitflags::bitflags! {
+    /// What a rule's creator asked for (OpenFlow 1.4 numbering of `OFPFF_*`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct RuleFlags: u8 {
+        /// Tell controllers when the rule is removed.
+        const SEND_FLOW_REM = 1;
+        /// Do not count packets.
+        const NO_PKT_COUNTS = 1 << 3;
+        /// Do not count bytes.
+        const NO_BYT_COUNTS = 1 << 4;
+        /// Not to be seen or changed by controllers.
+        const HIDDEN = 1 << 7;
+    }
+}
+
+/// What a rule has counted.  It outlives changes of the rule's actions.
+#[derive(Debug, Default)]
+pub struct RuleStats {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    /// Microseconds of [`Instant`].
+    used: AtomicU64,
+    idle_timeout: AtomicU16,
+    hard_timeout: AtomicU16,
+    removed: AtomicBool,
+}
+
+/// Counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RuleCounts {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes, Ethernet headers included.
+    pub bytes: u64,
+    /// When the last packet was seen, or the rule made.
+    pub used: Instant,
+}
+
+/// A rule as one version of the tables has it.  A modification makes a new `Rule` that
+/// shares the counters of the old one.
+#[derive(Debug)]
+pub struct Rule {
+    /// Identity.
+    pub id: RuleId,
+    /// The table that it is in.
+    pub table: u8,
+    /// 0 to 65535; higher for hidden rules.
+    pub priority: u32,
+    key: MiniKey,
+    mask: MiniKey,
+    /// The controller's mark.
+    pub cookie: u64,
+    /// Instructions and actions in the order in which they are carried out.
+    pub actions: Arc<[Action]>,
+    /// What the creator asked for.
+    pub flags: RuleFlags,
+    /// Rules of less importance are evicted first.
+    pub importance: u16,
+    /// When the rule was made.
+    pub created: Instant,
+    /// When its actions were last set; the hard timeout counts from here.
+    pub modified: Instant,
+    stats: Arc<RuleStats>,
+}
+
+/// What a rule is made from.
+#[derive(Clone, Debug)]
+pub struct RuleSpec {
+    /// The table.
+    pub table: u8,
+    /// The priority.
+    pub priority: u32,
+    /// What it matches.
+    pub matching: Match,
+    /// The controller's mark.
+    pub cookie: u64,
+    /// Instructions and actions.
+    pub actions: Arc<[Action]>,
+    /// What the creator asked for.
+    pub flags: RuleFlags,
+    /// Rules of less importance are evicted first.
+    pub importance: u16,
+    /// Seconds without a packet after which it goes, 0 for never.
+    pub idle_timeout: u16,
+    /// Seconds after which it goes, 0 for never.
+    pub hard_timeout: u16,
+}
+
+impl Rule {
+    /// A new rule, with counters of its own.
+    pub fn new(id: RuleId, spec: &RuleSpec, now: Instant) -> Self {
+        let stats = RuleStats {
+            used: AtomicU64::new(now.as_micros()),
+            idle_timeout: AtomicU16::new(spec.idle_timeout),
+            hard_timeout: AtomicU16::new(spec.hard_timeout),
+            ..RuleStats::default()
+        };
+        Self {
+            id,
+            table: spec.table,
+            priority: spec.priority,
+            key: MiniKey::new(spec.matching.key()),
+            mask: MiniKey::new(spec.matching.mask().as_key()),
+            cookie: spec.cookie,
+            actions: Arc::clone(&spec.actions),
+            flags: spec.flags,
+            importance: spec.importance,
+            created: now,
+            modified: now,
+            stats: Arc::new(stats),
+        }
+    }
+
+    /// The same rule with other actions and, unless `None`, another cookie; counters go on.
+    pub(crate) fn modified(
+        &self,
+        actions: Arc<[Action]>,
+        cookie: Option<u64>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            id: self.id,
+            table: self.table,
+            priority: self.priority,
+            key: self.key.clone(),
+            mask: self.mask.clone(),
+            cookie: cookie.unwrap_or(self.cookie),
+            actions,
+            flags: self.flags,
+            importance: self.importance,
+            created: self.created,
+            modified: now,
+            stats: Arc::clone(&self.stats),
+        }
+    }
+
+    /// What it matches.
+    pub fn matching(&self) -> Match {
+        Match::new(&self.key.expand(), self.mask.expand_mask())
+    }
+
+    /// Whether controllers may not see or change it.
+    pub const fn is_hidden(&self) -> bool {
+        self.priority > u16::MAX as u32 || self.flags.contains(RuleFlags::HIDDEN)
+    }
+
+    /// Seconds without a packet after which it goes, 0 for never.
+    pub fn idle_timeout(&self) -> u16 {
+        self.stats.idle_timeout.load(Ordering::Relaxed)
+    }
+
+    /// Seconds after its last modification at which it goes, 0 for never.
+    pub fn hard_timeout(&self) -> u16 {
+        self.stats.hard_timeout.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_timeouts(&self, idle: u16, hard: u16) {
+        self.stats.idle_timeout.store(idle, Ordering::Relaxed);
+        self.stats.hard_timeout.store(hard, Ordering::Relaxed);
+    }
+
+    /// Counts packets that used this rule, of which the last came at `used`; honours the
+    /// rule's wish not to have packets or bytes counted.
+    pub fn count(&self, packets: u64, bytes: u64, used: Instant) {
+        if !self.flags.contains(RuleFlags::NO_PKT_COUNTS) {
+            self.stats.packets.fetch_add(packets, Ordering::Relaxed);
+        }
+        if !self.flags.contains(RuleFlags::NO_BYT_COUNTS) {
+            self.stats.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        if packets > 0 {
+            self.stats.used.fetch_max(used.as_micros(), Ordering::Relaxed);
+        }
+    }
+
+    /// What was counted.
+    pub fn counts(&self) -> RuleCounts {
+        RuleCounts {
+            packets: self.stats.packets.load(Ordering::Relaxed),
+            bytes: self.stats.bytes.load(Ordering::Relaxed),
+            used: Instant::from_micros(self.stats.used.load(Ordering::Relaxed)),
+        }
+    }
+
+    pub(crate) fn reset_counts(&self) {
+        self.stats.packets.store(0, Ordering::Relaxed);
+        self.stats.bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the rule was removed from its table since this version of it was read.
+    pub fn is_removed(&self) -> bool {
+        self.stats.removed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn mark_removed(&self) {
+        self.stats.removed.store(true, Ordering::Relaxed);
+    }
+
+    /// When one of the timeouts runs out, as known now; [`Instant::MAX`] if it has none.
+    pub fn deadline(&self) -> Instant {
+        let after = |start: Instant, secs: u16| match secs {
+            0 => Instant::MAX,
+            secs => start + std::time::Duration::from_secs(u64::from(secs)),
+        };
+        let idle = after(self.counts().used, self.idle_timeout());
+        idle.min(after(self.modified, self.hard_timeout()))
+    }
+}
