@@ -7,4 +7,9 @@
 
 pub mod async_config;
 pub mod packet_in_queue;
+pub mod rule;
+pub mod tables;
 pub mod timers;
+
+pub use rule::{Rule, RuleCounts, RuleId, RuleSpec};
+pub use tables::{RuleChange, TableMiss, TableView, Tables, TablesView};

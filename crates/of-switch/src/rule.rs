@@ -2,29 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::time::Duration;
 
 use base::Instant;
-use net_flow::{Match, MiniKey};
+use net_classifier::{Conjunction, MiniMatch};
+use net_flow::Match;
 use of_wire::Action;
+use of_wire::message::FlowModFlags;
 
 /// Identifies a rule for the life of its bridge; a modified rule keeps its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RuleId(pub u64);
-
-bitflags::bitflags! {
-    /// What a rule's creator asked for (OpenFlow 1.4 numbering of `OFPFF_*`).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-    pub struct RuleFlags: u8 {
-        /// Tell controllers when the rule is removed.
-        const SEND_FLOW_REM = 1;
-        /// Do not count packets.
-        const NO_PKT_COUNTS = 1 << 3;
-        /// Do not count bytes.
-        const NO_BYT_COUNTS = 1 << 4;
-        /// Not to be seen or changed by controllers.
-        const HIDDEN = 1 << 7;
-    }
-}
 
 /// What a rule has counted.  It outlives changes of the rule's actions.
 #[derive(Debug, Default)]
@@ -58,15 +46,15 @@ pub struct Rule {
     /// The table that it is in.
     pub table: u8,
     /// 0 to 65535; higher for hidden rules.
-    pub priority: u32,
-    key: MiniKey,
-    mask: MiniKey,
+    pub priority: i32,
+    matching: MiniMatch,
+    conjunctions: Box<[Conjunction]>,
     /// The controller's mark.
     pub cookie: u64,
     /// Instructions and actions in the order in which they are carried out.
     pub actions: Arc<[Action]>,
-    /// What the creator asked for.
-    pub flags: RuleFlags,
+    /// What the creator asked for, as far as it lasts.
+    pub flags: FlowModFlags,
     /// Rules of less importance are evicted first.
     pub importance: u16,
     /// When the rule was made.
@@ -81,16 +69,16 @@ pub struct Rule {
 pub struct RuleSpec {
     /// The table.
     pub table: u8,
-    /// The priority.
-    pub priority: u32,
+    /// The priority; above 65535 the rule is hidden.
+    pub priority: i32,
     /// What it matches.
     pub matching: Match,
     /// The controller's mark.
     pub cookie: u64,
     /// Instructions and actions.
     pub actions: Arc<[Action]>,
-    /// What the creator asked for.
-    pub flags: RuleFlags,
+    /// What the creator asked for, as far as it lasts.
+    pub flags: FlowModFlags,
     /// Rules of less importance are evicted first.
     pub importance: u16,
     /// Seconds without a packet after which it goes, 0 for never.
@@ -100,8 +88,9 @@ pub struct RuleSpec {
 }
 
 impl Rule {
-    /// A new rule, with counters of its own.
-    pub fn new(id: RuleId, spec: &RuleSpec, now: Instant) -> Self {
+    /// A new rule, with counters of its own; `matching` is the compact form of the one in
+    /// `spec`.
+    pub(crate) fn new(id: RuleId, spec: &RuleSpec, matching: MiniMatch, now: Instant) -> Self {
         let stats = RuleStats {
             used: AtomicU64::new(now.as_micros()),
             idle_timeout: AtomicU16::new(spec.idle_timeout),
@@ -112,11 +101,11 @@ impl Rule {
             id,
             table: spec.table,
             priority: spec.priority,
-            key: MiniKey::new(spec.matching.key()),
-            mask: MiniKey::new(spec.matching.mask().as_key()),
+            matching,
+            conjunctions: conjunctions(&spec.actions),
             cookie: spec.cookie,
             actions: Arc::clone(&spec.actions),
-            flags: spec.flags,
+            flags: spec.flags & LASTING,
             importance: spec.importance,
             created: now,
             modified: now,
@@ -135,8 +124,8 @@ impl Rule {
             id: self.id,
             table: self.table,
             priority: self.priority,
-            key: self.key.clone(),
-            mask: self.mask.clone(),
+            matching: self.matching.clone(),
+            conjunctions: conjunctions(&actions),
             cookie: cookie.unwrap_or(self.cookie),
             actions,
             flags: self.flags,
@@ -149,12 +138,12 @@ impl Rule {
 
     /// What it matches.
     pub fn matching(&self) -> Match {
-        Match::new(&self.key.expand(), self.mask.expand_mask())
+        self.matching.expand()
     }
 
     /// Whether controllers may not see or change it.
     pub const fn is_hidden(&self) -> bool {
-        self.priority > u16::MAX as u32 || self.flags.contains(RuleFlags::HIDDEN)
+        self.priority > u16::MAX as i32
     }
 
     /// Seconds without a packet after which it goes, 0 for never.
@@ -175,14 +164,16 @@ impl Rule {
     /// Counts packets that used this rule, of which the last came at `used`; honours the
     /// rule's wish not to have packets or bytes counted.
     pub fn count(&self, packets: u64, bytes: u64, used: Instant) {
-        if !self.flags.contains(RuleFlags::NO_PKT_COUNTS) {
+        if !self.flags.contains(FlowModFlags::NO_PKT_COUNTS) {
             self.stats.packets.fetch_add(packets, Ordering::Relaxed);
         }
-        if !self.flags.contains(RuleFlags::NO_BYT_COUNTS) {
+        if !self.flags.contains(FlowModFlags::NO_BYT_COUNTS) {
             self.stats.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         if packets > 0 {
-            self.stats.used.fetch_max(used.as_micros(), Ordering::Relaxed);
+            self.stats
+                .used
+                .fetch_max(used.as_micros(), Ordering::Relaxed);
         }
     }
 
@@ -193,6 +184,13 @@ impl Rule {
             bytes: self.stats.bytes.load(Ordering::Relaxed),
             used: Instant::from_micros(self.stats.used.load(Ordering::Relaxed)),
         }
+    }
+
+    /// Begins with the counts of `old`.
+    pub(crate) fn continue_counts(&self, old: &Self) {
+        let counts = old.counts();
+        self.stats.packets.store(counts.packets, Ordering::Relaxed);
+        self.stats.bytes.store(counts.bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn reset_counts(&self) {
@@ -211,11 +209,49 @@ impl Rule {
 
     /// When one of the timeouts runs out, as known now; [`Instant::MAX`] if it has none.
     pub fn deadline(&self) -> Instant {
-        let after = |start: Instant, secs: u16| match secs {
-            0 => Instant::MAX,
-            secs => start + std::time::Duration::from_secs(u64::from(secs)),
-        };
-        let idle = after(self.counts().used, self.idle_timeout());
-        idle.min(after(self.modified, self.hard_timeout()))
+        after(self.counts().used, self.idle_timeout()).min(self.hard_deadline())
+    }
+
+    pub(crate) fn hard_deadline(&self) -> Instant {
+        after(self.modified, self.hard_timeout())
+    }
+}
+
+/// `secs` after `start`, or never if that is 0.
+fn after(start: Instant, secs: u16) -> Instant {
+    match secs {
+        0 => Instant::MAX,
+        secs => start + Duration::from_secs(u64::from(secs)),
+    }
+}
+
+/// The flags that a rule keeps.
+const LASTING: FlowModFlags = FlowModFlags::SEND_FLOW_REM
+    .union(FlowModFlags::NO_PKT_COUNTS)
+    .union(FlowModFlags::NO_BYT_COUNTS);
+
+fn conjunctions(actions: &[Action]) -> Box<[Conjunction]> {
+    let clauses = actions.iter().filter_map(|action| match action {
+        Action::Conjunction(c) => Some(Conjunction {
+            id: c.id,
+            clause: c.clause,
+            clauses: c.n_clauses,
+        }),
+        _ => None,
+    });
+    clauses.collect()
+}
+
+impl net_classifier::Rule for Rule {
+    fn priority(&self) -> i32 {
+        self.priority
+    }
+
+    fn mini_match(&self) -> &MiniMatch {
+        &self.matching
+    }
+
+    fn conjunctions(&self) -> &[Conjunction] {
+        &self.conjunctions
     }
 }
