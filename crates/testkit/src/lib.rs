@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod need;
+pub mod net;
 mod process;
 mod scratch;
 
