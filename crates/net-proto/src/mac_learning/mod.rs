@@ -223,14 +223,20 @@ impl MacTable {
             return;
         }
         slow.flood_vlans.clone_from(&vlans);
-        *self.flood_vlans.write().unwrap_or_else(PoisonError::into_inner) = vlans;
+        *self
+            .flood_vlans
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = vlans;
         let flooded = slow.flood_vlans.clone();
         self.forget(&mut slow, |station, _| flooded.contains(&station.vlan));
         self.changed();
     }
 
     fn may_learn(&self, station: Station) -> bool {
-        let flooded = self.flood_vlans.read().unwrap_or_else(PoisonError::into_inner);
+        let flooded = self
+            .flood_vlans
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         !is_multicast(station.mac) && !flooded.contains(&station.vlan)
     }
 
@@ -331,7 +337,8 @@ impl MacTable {
         };
         self.write(station).insert(station, entry);
         slow.index.add(station, port, used);
-        slow.index.set_expiry(station, (expires != NEVER).then_some(expires));
+        slow.index
+            .set_expiry(station, (expires != NEVER).then_some(expires));
     }
 
     /// Takes the least recently used entry of the port that has most.
@@ -364,7 +371,9 @@ impl MacTable {
         let mut slow = self.slow();
         while let Some(station) = slow.index.due(now) {
             let shard = self.read(station);
-            let expires = shard.get(&station).map(|e| e.expires.load(Ordering::Relaxed));
+            let expires = shard
+                .get(&station)
+                .map(|e| e.expires.load(Ordering::Relaxed));
             drop(shard);
             match expires {
                 Some(NEVER) | None => slow.index.set_expiry(station, None),
@@ -412,7 +421,10 @@ impl MacTable {
     /// Removes a static entry.  Returns whether there was one.
     pub fn remove_static(&self, station: Station) -> bool {
         let mut slow = self.slow();
-        let expires = self.read(station).get(&station).map(|e| e.expires.load(Ordering::Relaxed));
+        let expires = self
+            .read(station)
+            .get(&station)
+            .map(|e| e.expires.load(Ordering::Relaxed));
         if expires != Some(NEVER) {
             return false;
         }

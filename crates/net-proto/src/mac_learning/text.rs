@@ -37,7 +37,10 @@ impl Display for Stats {
             self.entries, self.max
         )?;
         for (what, count) in [
-            ("Current static MAC entries in the table", self.static_entries as u64),
+            (
+                "Current static MAC entries in the table",
+                self.static_entries as u64,
+            ),
             ("Total number of learned MAC entries", self.learned),
             ("Total number of expired MAC entries", self.expired),
             ("Total number of evicted MAC entries", self.evicted),
