@@ -5,6 +5,7 @@
 pub mod action;
 pub mod attr;
 pub mod ids;
+pub mod text;
 
 pub use action::{Action, Controller, SetField, SlowPath, UserCookie, Userspace};
 pub use attr::KeyAttr;
