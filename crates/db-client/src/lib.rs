@@ -1,2 +1,24 @@
 //! A replica of a remote database, typed from its schema, and a transaction builder.
+//!
+//! [`Client`] is the protocol without input or output; [`Replica`] is what it knows of the
+//! database, with the rows that changed; [`Transaction`] gathers changes.  [`table!`]
+//! gives a program typed access to the columns that it uses.
 #![forbid(unsafe_code)]
+
+mod changes;
+mod client;
+mod encode;
+mod interest;
+mod layout;
+mod replica;
+mod transaction;
+mod typed;
+
+pub use changes::{Changes, Columns, TableChanges};
+pub use client::{Client, Request, Ticket};
+pub use encode::{Outcome, Success};
+pub use interest::Interest;
+pub use layout::{ColumnId, ColumnLayout, Layout, TableId, TableLayout};
+pub use replica::{Replica, Row, RowRef, TableReplica};
+pub use transaction::Transaction;
+pub use typed::{Column, Set, Map, Value};

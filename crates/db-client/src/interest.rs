@@ -1,0 +1,70 @@
+//! What a client wants to see of a database.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use json::Json;
+
+use crate::{ColumnId, Layout, TableId};
+
+/// The tables and columns that a client wants to see, and of which rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interest {
+    tables: BTreeMap<TableId, Wanted>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) columns: BTreeSet<ColumnId>,
+    pub(crate) condition: Option<Vec<Json>>,
+}
+
+impl Interest {
+    /// Nothing at all.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every column of every table.
+    pub fn everything(layout: &Layout) -> Self {
+        let mut all = Self::new();
+        for (table, columns) in layout.tables() {
+            all.add_table(table);
+            for (column, _) in columns.columns() {
+                all.add_column(table, column);
+            }
+        }
+        all
+    }
+
+    /// Also wants to know which rows a table has.
+    pub fn add_table(&mut self, table: TableId) {
+        self.tables.entry(table).or_default();
+    }
+
+    /// Also wants a column, and so to know which rows the table has.
+    pub fn add_column(&mut self, table: TableId, column: ColumnId) {
+        self.tables.entry(table).or_default().columns.insert(column);
+    }
+
+    /// Wants only those rows of `table` for which one of the clauses
+    /// `[column, function, value]` holds; `None` for all rows.
+    pub fn set_condition(&mut self, table: TableId, clauses: Option<Vec<Json>>) {
+        self.tables.entry(table).or_default().condition = clauses;
+    }
+
+    /// Whether `column` is wanted.
+    pub fn has_column(&self, table: TableId, column: ColumnId) -> bool {
+        self.tables
+            .get(&table)
+            .is_some_and(|wanted| wanted.columns.contains(&column))
+    }
+
+    /// Whether the rows of `table` are wanted.
+    pub fn has_table(&self, table: TableId) -> bool {
+        self.tables.contains_key(&table)
+    }
+
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (TableId, &Wanted)> {
+        self.tables.iter().map(|(table, wanted)| (*table, wanted))
+    }
+}
