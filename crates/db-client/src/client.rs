@@ -227,7 +227,11 @@ impl Client {
             self.outcomes.push_back((Ticket(id), outcome));
             return Ok(());
         }
-        if self.lock.as_ref().is_some_and(|lock| lock.asked == Some(id)) {
+        if self
+            .lock
+            .as_ref()
+            .is_some_and(|lock| lock.asked == Some(id))
+        {
             self.handle_lock_reply(result);
             return Ok(());
         }

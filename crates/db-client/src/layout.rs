@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use db_model::{BaseType, ColumnType, Constraint, DatabaseSchema, Datum};
+use db_model::{BaseType, ColumnType, DatabaseSchema, Datum, TableSchema};
 
 /// A table of a [`Layout`], by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,12 +72,11 @@ pub struct Layout {
 impl Layout {
     /// The layout of `schema`.
     pub fn new(schema: &DatabaseSchema) -> Self {
-        let mut tables: Vec<TableLayout> = schema_tables(schema);
-        tables.sort_by(|a, b| a.name.cmp(&b.name));
+        let tables: Vec<TableLayout> = schema.tables.iter().map(|t| table_layout(t)).collect();
         let names = tables.iter().map(|table| Arc::clone(&table.name));
         let by_name = names.zip((0u16..).map(TableId)).collect();
         Self {
-            database: Arc::from(&*schema.name),
+            database: Arc::clone(&schema.name),
             tables,
             by_name,
         }
@@ -112,15 +111,32 @@ impl std::ops::Index<TableId> for Layout {
     }
 }
 
+fn table_layout(schema: &TableSchema) -> TableLayout {
+    let columns: Vec<ColumnLayout> = schema
+        .own_columns()
+        .map(|(_, column)| ColumnLayout {
+            name: Arc::clone(&column.name),
+            default: Datum::default_of(&column.column_type),
+            wire_type: unconstrained(&column.column_type),
+            column_type: column.column_type.clone(),
+            mutable: column.mutable,
+        })
+        .collect();
+    let names = columns.iter().map(|column| Arc::clone(&column.name));
+    let by_name = names.zip((0u16..).map(ColumnId)).collect();
+    TableLayout {
+        name: Arc::clone(&schema.name),
+        columns,
+        is_root: schema.is_root,
+        by_name,
+    }
+}
+
 /// The same type with every value of its atoms allowed.
 fn unconstrained(column_type: &ColumnType) -> ColumnType {
-    let plain = |base: &BaseType| BaseType {
-        atom: base.atom,
-        constraint: Constraint::None,
-    };
     ColumnType {
-        key: plain(&column_type.key),
-        value: column_type.value.as_ref().map(plain),
+        key: column_type.key.unconstrained(),
+        value: column_type.value.as_ref().map(BaseType::unconstrained),
         min: column_type.min,
         max: column_type.max,
     }

@@ -21,4 +21,7 @@ pub use interest::Interest;
 pub use layout::{ColumnId, ColumnLayout, Layout, TableId, TableLayout};
 pub use replica::{Replica, Row, RowRef, TableReplica};
 pub use transaction::Transaction;
-pub use typed::{Column, Set, Map, Value};
+pub use typed::{Column, Element, Map, MapRef, One, Optional, Set, SetRef, TableColumns, Value};
+
+#[cfg(test)]
+mod tests;

@@ -207,7 +207,9 @@ impl Replica {
         self.version += 1;
         for (name, rows) in updates.iter() {
             let Some(table) = self.layout.table(name) else {
-                return Err(format!("update of table \"{name}\", which was not asked for"));
+                return Err(format!(
+                    "update of table \"{name}\", which was not asked for"
+                ));
             };
             for (uuid, update) in object(rows, "table update")?.iter() {
                 let uuid = db_model::parse_uuid(uuid)
