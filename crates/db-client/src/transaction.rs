@@ -104,10 +104,11 @@ impl Transaction {
         uuid: Uuid,
         column: ColumnId,
     ) -> &'a Datum {
-        if let Some(edit) = self.edit(table, uuid) {
-            if let Some((datum, _)) = edit.columns.get(&column) {
-                return datum;
-            }
+        let edited = self
+            .edit(table, uuid)
+            .and_then(|edit| edit.columns.get(&column));
+        if let Some((datum, _)) = edited {
+            return datum;
         }
         match replica.row(table, uuid) {
             Some(row) => row.get(column),
