@@ -68,6 +68,7 @@ const IFA_LOCAL: u16 = 2;
 const IFA_FLAGS: u16 = 8;
 /// The address is usable at once: no duplicate detection.
 const IFA_F_NODAD: u32 = 0x02;
+const AF_UNSPEC: u8 = 0;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 
@@ -162,6 +163,10 @@ impl Link {
             return None;
         }
         let header: &[u8; LINK_HEADER] = message.body.first_chunk()?;
+        // Other families speak of the link's place in a bridge, not of the link.
+        if header[0] != AF_UNSPEC {
+            return None;
+        }
         let mut link = Self {
             index: u32::from_ne_bytes(*header[4..].first_chunk()?),
             flags: u32::from_ne_bytes(*header[8..].first_chunk()?),

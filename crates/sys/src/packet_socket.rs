@@ -70,6 +70,25 @@ impl PacketSocket {
         {
             socket.set_option(solid, libc::SO_RCVBUF, &RECEIVE_BUFFER)?;
         }
+        socket.bind(ifindex)?;
+        Ok(socket)
+    }
+
+    /// Moves the socket to the device with `ifindex`, when the one that it was bound to has gone and a new one taken
+    /// its place.
+    ///
+    /// # Errors
+    /// As the kernel gives them.
+    pub fn rebind(&self, ifindex: u32) -> io::Result<()> {
+        let ifindex = libc::c_int::try_from(ifindex)
+            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        self.bind(ifindex)?;
+        // The end of the old device is still to be reported; it must not stop what is sent now.
+        rustix::net::sockopt::socket_error(&self.fd)?.ok();
+        Ok(())
+    }
+
+    fn bind(&self, ifindex: libc::c_int) -> io::Result<()> {
         // SAFETY: all-zero is a valid value of this plain C structure.
         let mut addr: libc::sockaddr_ll = unsafe { mem::zeroed() };
         addr.sll_family = libc::AF_PACKET as libc::sa_family_t;
@@ -77,15 +96,15 @@ impl PacketSocket {
         addr.sll_ifindex = ifindex;
         let len = size_of_val(&addr) as libc::socklen_t;
         // SAFETY: `addr` is a whole socket address of `len` bytes.
-        check(unsafe { libc::bind(socket.fd.as_raw_fd(), ptr::from_ref(&addr).cast(), len) })?;
+        check(unsafe { libc::bind(self.fd.as_raw_fd(), ptr::from_ref(&addr).cast(), len) })?;
         let membership = libc::packet_mreq {
             mr_ifindex: ifindex,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        socket.set_option(packet, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
-        Ok(socket)
+        self.set_option(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+        Ok(())
     }
 
     fn set_option<T: Copy>(
