@@ -7,18 +7,27 @@
 //! netlink cannot disagree.
 #![forbid(unsafe_code)]
 
+mod apply;
 pub mod field;
+pub mod formats;
 pub mod key;
 pub mod matching;
 pub mod mini;
+pub mod names;
+mod oxm_names;
 pub mod port;
 mod registry;
 pub mod slot;
+mod subfield;
+pub mod text;
 pub mod types;
 
 pub use field::{Access, Field, FieldInfo, Format, OxmId, Prereq};
+pub use formats::Formats;
 pub use key::{FlowKey, FlowMask, KEY_WORDS, Tracked};
 pub use matching::Match;
 pub use mini::MiniKey;
+pub use names::Names;
 pub use port::PortNo;
 pub use slot::Slot;
+pub use subfield::Subfield;

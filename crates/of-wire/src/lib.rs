@@ -8,12 +8,10 @@
 pub mod action;
 pub mod error;
 pub mod message;
-pub mod subfield;
 pub mod version;
 
 pub use action::Action;
 pub use error::ErrorCode;
 pub use message::{Body, Message};
-pub use net_flow::PortNo;
-pub use subfield::Subfield;
-pub use version::{Formats, Version, VersionSet};
+pub use net_flow::{Formats, PortNo, Subfield};
+pub use version::{Version, VersionSet};

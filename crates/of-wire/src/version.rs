@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use net_flow::Formats;
+
 /// An OpenFlow version by its number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -147,69 +149,22 @@ impl FromIterator<Version> for VersionSet {
     }
 }
 
-bitflags::bitflags! {
-    /// The ways in which a flow can be written on the wire.  A flow that needs more than
-    /// a format can say is not "usable" in it.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    pub struct Formats: u16 {
-        /// OpenFlow 1.0 match.
-        const OF10_STD = 1;
-        /// OpenFlow 1.0 match, table id in the command field.
-        const OF10_STD_TID = 1 << 1;
-        /// OpenFlow 1.0 with Nicira's extensible match.
-        const OF10_NXM = 1 << 2;
-        /// OpenFlow 1.0 with Nicira's extensible match and table id.
-        const OF10_NXM_TID = 1 << 3;
-        /// OpenFlow 1.1.
-        const OF11_STD = 1 << 4;
-        /// OpenFlow 1.2.
-        const OF12_OXM = 1 << 5;
-        /// OpenFlow 1.3.
-        const OF13_OXM = 1 << 6;
-        /// OpenFlow 1.4.
-        const OF14_OXM = 1 << 7;
-        /// OpenFlow 1.5.
-        const OF15_OXM = 1 << 8;
-
-        /// OpenFlow 1.0 with its own match.
-        const OF10_STD_ANY = 0x03;
-        /// OpenFlow 1.0 with Nicira's match.
-        const OF10_NXM_ANY = 0x0c;
-        /// All of OpenFlow 1.0.
-        const OF10_ANY = 0x0f;
-        /// OpenFlow 1.2 and later.
-        const OXM_ANY = 0x1e0;
-        /// Formats with an extensible match.
-        const NXM_OXM_ANY = 0x1ec;
-        /// OpenFlow 1.1 and later.
-        const OF11_UP = 0x1f0;
-        /// OpenFlow 1.3 and later.
-        const OF13_UP = 0x1c0;
-        /// Formats that carry a table id in each flow-mod.
-        const TID_ANY = 0x1fa;
-        /// All formats.
-        const ANY = 0x1ff;
+/// The formats of `version`.
+pub const fn formats_of(version: Version) -> Formats {
+    match version {
+        Version::V10 => Formats::OF10_ANY,
+        Version::V11 => Formats::OF11_STD,
+        Version::V12 => Formats::OF12_OXM,
+        Version::V13 => Formats::OF13_OXM,
+        Version::V14 => Formats::OF14_OXM,
+        Version::V15 => Formats::OF15_OXM,
     }
 }
 
-impl Formats {
-    /// The formats of `version`.
-    pub const fn of_version(version: Version) -> Self {
-        match version {
-            Version::V10 => Self::OF10_ANY,
-            Version::V11 => Self::OF11_STD,
-            Version::V12 => Self::OF12_OXM,
-            Version::V13 => Self::OF13_OXM,
-            Version::V14 => Self::OF14_OXM,
-            Version::V15 => Self::OF15_OXM,
-        }
-    }
-
-    /// The formats of all versions in `versions`.
-    pub fn of_versions(versions: VersionSet) -> Self {
-        let known = Version::ALL.into_iter().filter(|v| versions.contains(*v));
-        known.fold(Self::empty(), |set, v| set | Self::of_version(v))
-    }
+/// The formats of all versions in `versions`.
+pub fn formats_of_all(versions: VersionSet) -> Formats {
+    let known = Version::ALL.into_iter().filter(|v| versions.contains(*v));
+    known.fold(Formats::empty(), |set, v| set | formats_of(v))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::action::Action;
-use crate::subfield::Subfield;
+use net_flow::Subfield;
 
 /// Where a connection's zone comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use net_flow::Field;
 
-use crate::subfield::Subfield;
+use net_flow::Subfield;
 
 /// `set_field:VALUE[/MASK]->FIELD` and `load:VALUE->FIELD[]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

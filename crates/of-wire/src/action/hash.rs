@@ -2,7 +2,7 @@
 
 use net_flow::PortNo;
 
-use crate::subfield::Subfield;
+use net_flow::Subfield;
 
 /// What of a packet is hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! `learn(...)`.
 
 use crate::message::FlowModFlags;
-use crate::subfield::Subfield;
+use net_flow::Subfield;
 
 /// `learn(...)`: a rule made from the packet.
 #[derive(Clone, Debug, PartialEq)]

@@ -29,7 +29,7 @@ use std::net::Ipv4Addr;
 
 use net_flow::Field;
 
-use crate::subfield::Subfield;
+use net_flow::Subfield;
 
 /// An action or instruction.  Instructions stand in the list in the order in which a
 /// switch carries them out: meter, actions to apply, clear actions, write actions, write

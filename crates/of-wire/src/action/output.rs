@@ -2,7 +2,7 @@
 
 use net_flow::PortNo;
 
-use crate::subfield::Subfield;
+use net_flow::Subfield;
 
 /// `output:PORT` and the bare names of ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

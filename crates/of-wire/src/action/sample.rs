@@ -2,7 +2,7 @@
 
 use net_flow::PortNo;
 
-use crate::subfield::Subfield;
+use net_flow::Subfield;
 
 /// An observation id: a constant, or what a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,8 @@
 //! Parts of fields: `NXM_NX_REG0[0..15]`.
 
-use net_flow::{Field, FlowKey, Slot};
+use crate::field::Field;
+use crate::key::FlowKey;
+use crate::slot::Slot;
 
 /// Some of the bits of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,7 +31,7 @@ impl Subfield {
         self == Self::whole(self.field)
     }
 
-    /// Where it lies in a key; `None` for tunnel metadata.
+    /// Where it lies in a key; `None` for tunnel metadata, and if it crosses words.
     pub fn slot(self) -> Option<Slot> {
         let slot = self.field.info().slot?;
         if self.offset == 0 && self.bits >= u16::from(slot.bits) {
@@ -41,8 +43,15 @@ impl Subfield {
 
     /// Its value in `key`; `None` for tunnel metadata.
     pub fn read(self, key: &FlowKey) -> Option<u128> {
-        let whole = key.get(self.field.info().slot?);
-        Some((whole >> self.offset) & self.mask())
+        Some((self.field.value_in(key)? >> self.offset) & self.mask())
+    }
+
+    /// Writes it in a packet's key, as actions do; `None` for tunnel metadata.
+    pub fn write(self, key: &mut FlowKey, value: u128) -> Option<()> {
+        let bits = self.mask() << self.offset;
+        let old = self.field.value_in(key)?;
+        let new = (old & !bits) | ((value << self.offset) & bits);
+        self.field.write(key, new)
     }
 
     /// Ones in as many low bits as it has.
@@ -62,12 +71,13 @@ mod tests {
     #[test]
     fn a_part_that_crosses_words_is_still_read() {
         let mut key = FlowKey::new();
-        key.set(Field::Xxreg0.info().slot.unwrap(), 0xabcd << 56);
         let part = Subfield {
             field: Field::Xxreg0,
             offset: 56,
             bits: 16,
         };
+        part.write(&mut key, 0xabcd).unwrap();
+        assert_eq!(key.get(Field::Xxreg0.info().slot.unwrap()), 0xabcd << 56);
         assert_eq!((part.slot(), part.read(&key)), (None, Some(0xabcd)));
     }
 }
