@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::Instant;
 use dp_lang::{Action, PortNo, Ufid};
+use net_dev::Device;
 use net_flow::{FlowKey, MiniKey};
 
 use crate::error::Error;
@@ -160,6 +161,12 @@ pub trait Datapath: Send + Sync {
     /// The ports, by number.
     fn ports(&self) -> Vec<PortInfo>;
 
+    /// The device behind a port: its state, counters and settings.
+    ///
+    /// # Errors
+    /// There is no such port.
+    fn port_device(&self, port: PortNo) -> Result<Arc<dyn Device>, Error>;
+
     /// What a port has counted.
     ///
     /// # Errors
@@ -195,6 +202,10 @@ pub trait Datapath: Send + Sync {
     /// # Errors
     /// An action is not there.
     fn execute(&self, execute: Execute) -> Result<(), Error>;
+
+    /// Serves the ports that no thread can wait for, such as dummies, at `now`; the main loop
+    /// calls it in each round.  Returns whether there was a packet.
+    fn run(&self, now: Instant) -> bool;
 
     /// Returns when every packet that a thread was working on when this was called is done.
     fn quiesce(&self);
