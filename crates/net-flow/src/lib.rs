@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+pub mod compose;
 pub mod field;
 pub mod formats;
 pub mod key;
