@@ -30,6 +30,11 @@ impl Columns {
         self.0 == 0
     }
 
+    /// Whether the sets have a column in common.
+    pub fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// The columns of both sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {

@@ -2,8 +2,15 @@
 //! what is, the steps, and the status columns.
 #![forbid(unsafe_code)]
 
+mod bridges;
 mod columns;
 pub mod desired;
 pub mod plan;
+mod status;
+mod tables;
+pub mod target;
+mod watch;
 
+pub use bridges::Bridges;
 pub use columns::Row;
+pub use target::Target;

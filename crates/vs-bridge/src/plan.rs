@@ -1,47 +1,87 @@
 //! The difference between what is and what is desired, as steps.  Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use vs_switch::config::{PortConfig, Step};
 
 use crate::desired::{Desired, DesiredBridge};
 
-/// The steps that turn `current` into `desired`.  Removals come first, so that a device
-/// can move from one bridge to another; what stays the same is not touched.
-pub fn plan(current: &Desired, desired: &Desired) -> Vec<Step> {
+/// Where the desired state may differ from the present one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dirty {
+    /// Whether the settings of the switch as a whole may.
+    pub settings: bool,
+    /// Bridges whose settings may, with the names of the ports that may.
+    pub bridges: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Dirty {
+    /// Everything of either state.
+    pub fn all(current: &Desired, desired: &Desired) -> Self {
+        let mut dirty = Self {
+            settings: true,
+            ..Self::default()
+        };
+        for (name, bridge) in current.bridges.iter().chain(&desired.bridges) {
+            let ports = dirty.bridges.entry(name.clone()).or_default();
+            ports.extend(bridge.ports.keys().cloned());
+        }
+        dirty
+    }
+
+    /// Notes a port.
+    pub fn port(&mut self, bridge: &str, port: &str) {
+        let ports = self.bridges.entry(bridge.to_string()).or_default();
+        ports.insert(port.to_string());
+    }
+
+    /// Notes all that `other` has.
+    pub fn join(&mut self, other: Self) {
+        self.settings |= other.settings;
+        for (bridge, ports) in other.bridges {
+            self.bridges.entry(bridge).or_default().extend(ports);
+        }
+    }
+}
+
+/// The steps that turn `current` into `desired` where `dirty` says that they may differ.
+/// Removals come first, so that a device can move from one bridge to another; what stays
+/// the same is not touched.
+pub fn plan(current: &Desired, desired: &Desired, dirty: &Dirty) -> Vec<Step> {
     let mut steps = Vec::new();
-    if current.settings != desired.settings {
+    if dirty.settings && current.settings != desired.settings {
         steps.push(Step::Settings(desired.settings.clone()));
     }
-    for (name, bridge) in &current.bridges {
-        match desired.bridges.get(name) {
-            Some(wanted) if is_same_bridge(bridge, wanted) => {
-                remove_ports(name, &bridge.ports, &wanted.ports, &mut steps);
+    let (mut changes, mut additions) = (Vec::new(), Vec::new());
+    for (name, ports) in &dirty.bridges {
+        match (current.bridges.get(name), desired.bridges.get(name)) {
+            (None, None) => {}
+            (Some(_), None) => steps.push(Step::DelBridge(name.clone())),
+            (Some(old), Some(new)) if is_same_bridge(old, new) => {
+                remove_ports(name, ports, &old.ports, &new.ports, &mut steps);
+                if old.config != new.config {
+                    changes.push(Step::SetBridge((*new.config).clone()));
+                }
+                add_ports(name, ports.iter(), &old.ports, &new.ports, &mut additions);
             }
-            _ => steps.push(Step::DelBridge(name.clone())),
+            (old, Some(new)) => {
+                if old.is_some() {
+                    steps.push(Step::DelBridge(name.clone()));
+                }
+                changes.push(Step::AddBridge((*new.config).clone()));
+                add_ports(
+                    name,
+                    new.ports.keys(),
+                    &Ports::new(),
+                    &new.ports,
+                    &mut additions,
+                );
+            }
         }
     }
-    let kept = |name: &String, wanted: &DesiredBridge| {
-        current
-            .bridges
-            .get(name)
-            .filter(|b| is_same_bridge(b, wanted))
-    };
-    for (name, wanted) in &desired.bridges {
-        match kept(name, wanted) {
-            None => steps.push(Step::AddBridge((*wanted.config).clone())),
-            Some(bridge) if bridge.config != wanted.config => {
-                steps.push(Step::SetBridge((*wanted.config).clone()));
-            }
-            Some(_) => {}
-        }
-    }
-    let none = BTreeMap::new();
-    for (name, wanted) in &desired.bridges {
-        let ports = kept(name, wanted).map_or(&none, |b| &b.ports);
-        add_ports(name, ports, &wanted.ports, &mut steps);
-    }
+    steps.append(&mut changes);
+    steps.append(&mut additions);
     steps
 }
 
@@ -52,8 +92,17 @@ fn is_same_bridge(current: &DesiredBridge, wanted: &DesiredBridge) -> bool {
 
 type Ports = BTreeMap<String, Arc<PortConfig>>;
 
-fn remove_ports(bridge: &str, current: &Ports, wanted: &Ports, steps: &mut Vec<Step>) {
-    for port in current.keys().filter(|p| !wanted.contains_key(*p)) {
+fn remove_ports(
+    bridge: &str,
+    dirty: &BTreeSet<String>,
+    current: &Ports,
+    wanted: &Ports,
+    steps: &mut Vec<Step>,
+) {
+    for port in dirty
+        .iter()
+        .filter(|p| current.contains_key(*p) && !wanted.contains_key(*p))
+    {
         steps.push(Step::DelPort {
             bridge: bridge.to_string(),
             port: port.clone(),
@@ -61,22 +110,61 @@ fn remove_ports(bridge: &str, current: &Ports, wanted: &Ports, steps: &mut Vec<S
     }
 }
 
-fn add_ports(bridge: &str, current: &Ports, wanted: &Ports, steps: &mut Vec<Step>) {
-    let bridge = bridge.to_string();
-    for (name, port) in wanted {
-        let (bridge, port_config) = (bridge.clone(), || (**port).clone());
+fn add_ports<'a>(
+    bridge: &str,
+    dirty: impl Iterator<Item = &'a String>,
+    current: &Ports,
+    wanted: &Ports,
+    steps: &mut Vec<Step>,
+) {
+    for (name, port) in dirty.filter_map(|p| wanted.get_key_value(p)) {
+        let (bridge, config) = (bridge.to_string(), || (**port).clone());
         match current.get(name) {
             None => steps.push(Step::AddPort {
                 bridge,
-                port: port_config(),
+                port: config(),
             }),
             Some(old) if !Arc::ptr_eq(old, port) && old != port => {
                 steps.push(Step::SetPort {
                     bridge,
-                    port: port_config(),
+                    port: config(),
                 });
             }
             Some(_) => {}
+        }
+    }
+}
+
+/// Carries a step out on the model of what is: what a switch that succeeded is like.
+pub fn carry_out(state: &mut Desired, step: &Step) {
+    match step {
+        Step::Settings(settings) => state.settings = settings.clone(),
+        Step::AddBridge(config) => {
+            let bridge = DesiredBridge {
+                config: Arc::new(config.clone()),
+                ports: BTreeMap::new(),
+            };
+            state.bridges.insert(config.name.clone(), bridge);
+        }
+        Step::SetBridge(config) => {
+            if let Some(bridge) = state.bridges.get_mut(&config.name) {
+                bridge.config = Arc::new(config.clone());
+            }
+        }
+        Step::DelBridge(name) => {
+            state.bridges.remove(name);
+        }
+        Step::AddPort { bridge, port } | Step::SetPort { bridge, port } => {
+            if let Some(bridge) = state.bridges.get_mut(bridge) {
+                bridge
+                    .ports
+                    .insert(port.name.clone(), Arc::new(port.clone()));
+            }
+        }
+        Step::DelPort { bridge, port } => {
+            if let Some(bridge) = state.bridges.get_mut(bridge) {
+                bridge.ports.remove(port);
+            }
         }
     }
 }
@@ -87,38 +175,26 @@ mod tests {
 
     use super::*;
 
-    /// Carries steps out on a model: the slow and obvious twin of a switch.
-    fn carry_out(state: &mut Desired, steps: &[Step]) {
+    /// Carries steps out, after checking that each makes sense where it comes.
+    fn carry_out_all(state: &mut Desired, steps: &[Step]) {
         for step in steps {
-            match step.clone() {
-                Step::Settings(settings) => state.settings = settings,
-                Step::AddBridge(config) => {
-                    let name = config.name.clone();
-                    let bridge = DesiredBridge {
-                        config: Arc::new(config),
-                        ports: BTreeMap::new(),
-                    };
-                    assert!(state.bridges.insert(name, bridge).is_none());
-                }
-                Step::SetBridge(config) => {
-                    let bridge = state.bridges.get_mut(&config.name).unwrap();
-                    bridge.config = Arc::new(config);
-                }
-                Step::DelBridge(name) => assert!(state.bridges.remove(&name).is_some()),
-                Step::AddPort { bridge, port } => {
-                    let ports = &mut state.bridges.get_mut(&bridge).unwrap().ports;
-                    assert!(ports.insert(port.name.clone(), Arc::new(port)).is_none());
-                }
-                Step::SetPort { bridge, port } => {
-                    let ports = &mut state.bridges.get_mut(&bridge).unwrap().ports;
-                    assert!(ports.insert(port.name.clone(), Arc::new(port)).is_some());
-                }
-                Step::DelPort { bridge, port } => {
-                    let ports = &mut state.bridges.get_mut(&bridge).unwrap().ports;
-                    assert!(ports.remove(&port).is_some());
-                }
+            let bridge = |name: &String| state.bridges.get(name);
+            let port = |b: &String, p: &String| bridge(b).unwrap().ports.contains_key(p);
+            match step {
+                Step::Settings(_) => {}
+                Step::AddBridge(config) => assert!(bridge(&config.name).is_none()),
+                Step::SetBridge(config) => assert!(bridge(&config.name).is_some()),
+                Step::DelBridge(name) => assert!(bridge(name).is_some()),
+                Step::AddPort { bridge, port: p } => assert!(!port(bridge, &p.name)),
+                Step::SetPort { bridge, port: p } => assert!(port(bridge, &p.name)),
+                Step::DelPort { bridge, port: p } => assert!(port(bridge, p)),
             }
+            carry_out(state, step);
         }
+    }
+
+    fn full_plan(current: &Desired, desired: &Desired) -> Vec<Step> {
+        plan(current, desired, &Dirty::all(current, desired))
     }
 
     /// A state that is a function of a number: every small number gives another one.
@@ -172,8 +248,8 @@ mod tests {
         for from in (0..400).step_by(7) {
             for to in (0..3000).step_by(17) {
                 let (mut current, desired) = (state(from), state(to));
-                let steps = plan(&current, &desired);
-                carry_out(&mut current, &steps);
+                let steps = full_plan(&current, &desired);
+                carry_out_all(&mut current, &steps);
                 assert_eq!(current, desired);
             }
         }
@@ -182,7 +258,7 @@ mod tests {
     #[test]
     fn nothing_is_done_where_nothing_changed() {
         for n in 0..3000 {
-            assert_eq!(plan(&state(n), &state(n)), []);
+            assert_eq!(full_plan(&state(n), &state(n)), []);
         }
     }
 
@@ -201,6 +277,12 @@ mod tests {
         let current = desired.clone();
         let ports = &mut desired.bridges.get_mut("a").unwrap().ports;
         Arc::make_mut(ports.get_mut("p50").unwrap()).tag = Some(5);
-        assert_eq!(plan(&current, &desired).len(), 1);
+        assert_eq!(full_plan(&current, &desired).len(), 1);
+        let mut dirty = Dirty::default();
+        dirty.port("a", "p50");
+        assert_eq!(
+            plan(&current, &desired, &dirty),
+            full_plan(&current, &desired)
+        );
     }
 }

@@ -62,3 +62,10 @@ pub struct Changes {
     /// Bridges whose [`BridgeStatus`] may differ.
     pub bridges: Vec<String>,
 }
+
+impl Changes {
+    /// Whether nothing is to be looked at.
+    pub const fn is_empty(&self) -> bool {
+        self.interfaces.is_empty() && self.bridges.is_empty()
+    }
+}
