@@ -9,6 +9,7 @@
 
 mod apply;
 pub mod compose;
+pub mod extract;
 pub mod field;
 pub mod formats;
 pub mod key;
@@ -23,6 +24,7 @@ mod subfield;
 pub mod text;
 pub mod types;
 
+pub use extract::{extract, metadata};
 pub use field::{Access, Field, FieldInfo, Format, OxmId, Prereq};
 pub use formats::Formats;
 pub use key::{FlowKey, FlowMask, KEY_WORDS, Tracked};
