@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask test` and what it is made of.
 #![forbid(unsafe_code)]
 
+mod demo;
 mod layers;
 mod test;
 
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND [OPTION...]
 
+  demo                                 two hosts talk through a bridge (as root)
   test [--full] [--require NAME,...]   format, lints, layers and all tests
   layers                               check the crate edges against layers.txt";
 
@@ -16,6 +18,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
         Some("test") => test::run(&args[1..]),
+        Some("demo") => demo::run(),
         Some("layers") => layers::check(),
         _ => Err(USAGE.to_string()),
     };

@@ -66,7 +66,8 @@ impl Need {
     }
 }
 
-fn is_root() -> bool {
+/// Whether the process may do everything.
+pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
