@@ -4,9 +4,12 @@
 
 pub mod action;
 pub mod attr;
+pub mod exec;
 pub mod ids;
+mod set;
 pub mod text;
 
 pub use action::{Action, Controller, SetField, SlowPath, UserCookie, Userspace};
 pub use attr::KeyAttr;
+pub use exec::{Effects, InFlight, Missing, execute, find_stateful};
 pub use ids::{PortNo, Ufid};
