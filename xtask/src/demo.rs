@@ -49,7 +49,8 @@ fn step(what: &str) {
     println!("[demo] {what}");
 }
 
-fn build() -> Result<(), String> {
+/// Builds the release programs.
+pub(crate) fn build() -> Result<(), String> {
     let status = Command::new(env!("CARGO"))
         .args(["build", "--release", "--quiet", "-p", "sluice"])
         .current_dir(layers::root())
@@ -63,7 +64,7 @@ fn build() -> Result<(), String> {
 }
 
 /// Where cargo puts release programs.
-fn release() -> PathBuf {
+pub(crate) fn release() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     target
         .unwrap_or_else(|| layers::root().join("target"))

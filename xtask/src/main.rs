@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask test` and what it is made of.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod demo;
 mod layers;
 mod test;
@@ -10,6 +11,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND [OPTION...]
 
+  bench [--rounds N] [--noise] [FIGURE...]
+                                       Sluice against Debian's Open vSwitch (as root)
   demo                                 two hosts talk through a bridge (as root)
   test [--full] [--require NAME,...]   format, lints, layers and all tests
   layers                               check the crate edges against layers.txt";
@@ -18,6 +21,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.first().map(String::as_str) {
         Some("test") => test::run(&args[1..]),
+        Some("bench") => bench::run(&args[1..]),
         Some("demo") => demo::run(),
         Some("layers") => layers::check(),
         _ => Err(USAGE.to_string()),

@@ -1,0 +1,205 @@
+//! A database server and a switch of one make, in a namespace of their own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use sys::netns::NetNs;
+use testkit::net::quiet_netns;
+use testkit::{Daemon, Scratch};
+
+use crate::layers;
+
+/// The programs of one make.
+pub(crate) struct Stack {
+    pub(crate) name: &'static str,
+    daemons: PathBuf,
+    tools: PathBuf,
+    schema: PathBuf,
+    /// Whether segmentation offload must be asked for.
+    pub(crate) wants_tso_setting: bool,
+}
+
+impl Stack {
+    /// Sluice's own release programs.
+    pub(crate) fn ours() -> Self {
+        let programs = crate::demo::release();
+        Self {
+            name: "Sluice",
+            daemons: programs.clone(),
+            tools: programs,
+            schema: layers::root().join("crates/db-model/schema/vswitch.ovsschema"),
+            wants_tso_setting: false,
+        }
+    }
+
+    /// Debian's Open vSwitch.
+    pub(crate) fn debian() -> Result<Self, String> {
+        let daemons = PathBuf::from("/usr/sbin");
+        if !daemons.join("ovs-vswitchd").exists() {
+            return Err("bench: no /usr/sbin/ovs-vswitchd (package openvswitch-switch)".into());
+        }
+        Ok(Self {
+            name: "original",
+            daemons,
+            tools: "/usr/bin".into(),
+            schema: "/usr/share/openvswitch/vswitch.ovsschema".into(),
+            wants_tso_setting: true,
+        })
+    }
+
+    /// Starts both daemons; `settings` go into `other_config` before the switch starts.
+    pub(crate) fn start(&self, settings: &[&str]) -> Result<Running, String> {
+        let scratch = Scratch::new();
+        let netns = quiet_netns().map_err(|e| format!("network namespace: {e}"))?;
+        let mut running = Running {
+            tools: self.tools.clone(),
+            folder: scratch.path().to_path_buf(),
+            server: None,
+            switch: None,
+            netns,
+            _scratch: scratch,
+        };
+        let database = running.folder.join("conf.db");
+        let schema = self.schema.display().to_string();
+        let path = database.display().to_string();
+        running.tool("ovsdb-tool", &["create", &path, &schema])?;
+        let socket = running.folder.join("db.sock");
+        let mut server = Command::new(self.daemon("ovsdb-server"));
+        server
+            .arg(&database)
+            .arg(format!("--remote=punix:{}", socket.display()));
+        running.server = Some(running.spawn(&mut server, "ovsdb-server")?);
+        wait_for(&socket)?;
+        running.tool("ovs-vsctl", &["--no-wait", "init"])?;
+        for setting in settings {
+            let column = format!("other_config:{setting}");
+            running.tool(
+                "ovs-vsctl",
+                &["--no-wait", "set", "open_vswitch", ".", &column],
+            )?;
+        }
+        let mut switch = Command::new(self.daemon("ovs-vswitchd"));
+        switch
+            .arg(format!("unix:{}", socket.display()))
+            .arg("--disable-system");
+        running.switch = Some(running.spawn(&mut switch, "ovs-vswitchd")?);
+        let bridge = [
+            "add-br",
+            "br0",
+            "--",
+            "set",
+            "bridge",
+            "br0",
+            "datapath_type=netdev",
+        ];
+        running.tool("ovs-vsctl", &[&["--timeout=20"][..], &bridge].concat())?;
+        Ok(running)
+    }
+
+    /// Debian puts `ovsdb-server` and `ovs-vswitchd` into sbin, or into bin.
+    fn daemon(&self, name: &str) -> PathBuf {
+        let path = self.daemons.join(name);
+        if path.exists() {
+            path
+        } else {
+            self.tools.join(name)
+        }
+    }
+}
+
+fn wait_for(path: &Path) -> Result<(), String> {
+    for _ in 0..200 {
+        if path.exists() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    Err(format!("{} does not appear", path.display()))
+}
+
+/// A running switch with a bridge `br0` of the userspace datapath.
+pub(crate) struct Running {
+    tools: PathBuf,
+    pub(crate) folder: PathBuf,
+    switch: Option<Daemon>,
+    server: Option<Daemon>,
+    pub(crate) netns: NetNs,
+    _scratch: Scratch,
+}
+
+impl Running {
+    fn spawn(&self, command: &mut Command, name: &str) -> Result<Daemon, String> {
+        let control = self.folder.join(format!("{name}.ctl"));
+        command.arg(format!("--unixctl={}", control.display()));
+        command.arg(format!(
+            "--pidfile={}",
+            self.folder.join(format!("{name}.pid")).display()
+        ));
+        let log = std::fs::File::create(self.folder.join(format!("{name}.out")));
+        let log = log.map_err(|e| format!("{name}: {e}"))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        self.environment(command);
+        self.netns
+            .run(|| Daemon::start(command))
+            .map_err(|e| format!("{name}: {e}"))
+    }
+
+    fn environment(&self, command: &mut Command) {
+        for name in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR"] {
+            command.env(name, &self.folder);
+        }
+    }
+
+    /// Runs a tool of the same make and returns what it printed.
+    pub(crate) fn tool(&self, name: &str, args: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(self.tools.join(name));
+        self.environment(&mut command);
+        let output = command
+            .args(args)
+            .output()
+            .map_err(|e| format!("{name}: {e}"))?;
+        if !output.status.success() {
+            let error = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{name} {}: {}", args.join(" "), error.trim()));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Asks the switch's control socket.
+    pub(crate) fn appctl(&self, args: &[&str]) -> Result<String, String> {
+        let target = self.folder.join("ovs-vswitchd.ctl").display().to_string();
+        self.tool("ovs-appctl", &[&["-t", &target][..], args].concat())
+    }
+
+    /// The processor time that the switch has used, in seconds.
+    pub(crate) fn switch_cpu(&self) -> Result<f64, String> {
+        let text = self.proc_file("stat")?;
+        let after_name = text.rsplit(')').next().unwrap_or("");
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        let ticks = |n: usize| fields.get(n).and_then(|f| f.parse::<f64>().ok());
+        let used = ticks(11).zip(ticks(12)).map(|(user, system)| user + system);
+        used.map(|t| t / 100.0)
+            .ok_or_else(|| format!("unexpected /proc stat: {text}"))
+    }
+
+    /// The switch's resident memory in MiB.
+    pub(crate) fn switch_memory(&self) -> Result<f64, String> {
+        let text = self.proc_file("status")?;
+        let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        let kib = line
+            .and_then(|l| l.split_whitespace().next())
+            .and_then(|n| n.parse::<f64>().ok());
+        kib.map(|k| k / 1024.0)
+            .ok_or_else(|| "no VmRSS".to_string())
+    }
+
+    fn proc_file(&self, name: &str) -> Result<String, String> {
+        let pid = self.switch.as_ref().map_or(0, Daemon::id);
+        let path = format!("/proc/{pid}/{name}");
+        std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))
+    }
+}
