@@ -1,3 +1,4 @@
 //! The runtime over real sockets.
 
+mod sessions;
 mod streams;

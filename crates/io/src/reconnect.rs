@@ -1,0 +1,547 @@
+//! Keeping one connection alive: back-off between attempts, probes of an idle peer, limits
+//! on tries.  A machine without input or output, used for OVSDB and OpenFlow alike.
+//!
+//! The owner tells what happened ([`Reconnect::connected`], [`Reconnect::activity`], ...),
+//! calls [`Reconnect::run`] when [`Reconnect::next_deadline`] has come, and does the action
+//! that comes back.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use base::Instant;
+
+/// What the owner is to do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Begin to connect, or to listen if passive; then tell [`Reconnect::connecting`] and
+    /// how it went.
+    Connect,
+    /// Close the connection or give up the attempt; then tell [`Reconnect::disconnected`].
+    Disconnect,
+    /// Send something that the peer will answer.
+    Probe,
+}
+
+/// Where the connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Switched off, or out of tries.
+    Void,
+    /// Waiting before the next attempt.
+    Backoff,
+    /// An attempt is under way.
+    Connecting,
+    /// Connected, with a sign of life within the probe interval.
+    Active,
+    /// Connected; a probe has been sent.
+    Idle,
+    /// The connection is to be dropped and made anew.
+    Reconnect,
+    /// Passive, waiting for a peer.
+    Listening,
+}
+
+impl State {
+    /// The name that status columns and tools show.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Void => "VOID",
+            Self::Backoff => "BACKOFF",
+            Self::Connecting => "CONNECTING",
+            Self::Active => "ACTIVE",
+            Self::Idle => "IDLE",
+            Self::Reconnect => "RECONNECT",
+            Self::Listening => "LISTENING",
+        }
+    }
+}
+
+/// What status columns tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// When the machine was made.
+    pub created: Instant,
+    /// The last sign of life of the peer.
+    pub last_activity: Option<Instant>,
+    /// When the connection was last made.
+    pub last_connected: Option<Instant>,
+    /// When the connection was last lost.
+    pub last_disconnected: Option<Instant>,
+    /// The current pause between attempts.
+    pub backoff: Duration,
+    /// Grows with each connection made or lost.
+    pub seqno: u32,
+    /// Whether there is a connection.
+    pub is_connected: bool,
+    /// Time spent connected in all.
+    pub total_connected: Duration,
+    /// Attempts that have ended.
+    pub attempted: u32,
+    /// Attempts that made a connection.
+    pub successful: u32,
+    /// Where the connection stands.
+    pub state: State,
+    /// Since when.
+    pub state_entered: Instant,
+}
+
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const DEFAULT_MAX_BACKOFF: Duration = Duration::from_secs(8);
+const DEFAULT_PROBE: Duration = Duration::from_secs(5);
+
+/// The machine.
+#[derive(Debug)]
+pub struct Reconnect {
+    name: String,
+    quiet: bool,
+    min_backoff: Duration,
+    max_backoff: Duration,
+    probe_interval: Option<Duration>,
+    passive: bool,
+    /// Tries left; `None` has no end.
+    tries: Option<u32>,
+    state: State,
+    entered: Instant,
+    backoff: Duration,
+    last_activity: Instant,
+    heard: bool,
+    last_connected: Option<Instant>,
+    last_disconnected: Option<Instant>,
+    last_receive_attempt: Instant,
+    created: Instant,
+    seqno: u32,
+    total_connected: Duration,
+    attempted: u32,
+    successful: u32,
+}
+
+fn error_text(error: Option<&io::Error>) -> String {
+    error.map_or(String::new(), |e| format!(" ({})", crate::error_text(e)))
+}
+
+impl Reconnect {
+    /// A machine that is switched off, for an active connection, with back-off from 1 to 8
+    /// seconds, probes after 5, and tries without end.
+    pub fn new(now: Instant) -> Self {
+        Self {
+            name: "void".to_owned(),
+            quiet: false,
+            min_backoff: MIN_PAUSE,
+            max_backoff: DEFAULT_MAX_BACKOFF,
+            probe_interval: Some(DEFAULT_PROBE),
+            passive: false,
+            tries: None,
+            state: State::Void,
+            entered: now,
+            backoff: Duration::ZERO,
+            last_activity: now,
+            heard: false,
+            last_connected: None,
+            last_disconnected: None,
+            last_receive_attempt: now,
+            created: now,
+            seqno: 0,
+            total_connected: Duration::ZERO,
+            attempted: 0,
+            successful: 0,
+        }
+    }
+
+    /// Logs at debug level only.
+    pub fn set_quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
+    }
+
+    /// The name in log lines, usually whom to connect to.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sets the name in log lines.
+    pub fn set_name(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+    }
+
+    /// Limits how many attempts may still be made; `None` sets no limit.
+    pub fn set_tries(&mut self, tries: Option<u32>) {
+        self.tries = tries;
+    }
+
+    /// The attempts that may still be made.
+    pub fn tries(&self) -> Option<u32> {
+        self.tries
+    }
+
+    /// Sets the least and the longest pause between attempts, each at least a second;
+    /// a `max` of zero stands for the default.
+    pub fn set_backoff(&mut self, min: Duration, max: Duration) {
+        self.min_backoff = min.max(MIN_PAUSE);
+        let max = if max.is_zero() {
+            DEFAULT_MAX_BACKOFF
+        } else {
+            max
+        };
+        self.max_backoff = max.max(self.min_backoff);
+        if self.state == State::Backoff {
+            self.backoff = self.backoff.min(self.max_backoff);
+        }
+    }
+
+    /// Sets after how long without a sign of life the peer is probed, and how long it has to
+    /// answer: at least a second, zero for never.
+    pub fn set_probe_interval(&mut self, interval: Duration) {
+        self.probe_interval = (!interval.is_zero()).then(|| interval.max(MIN_PAUSE));
+    }
+
+    /// The probe interval; zero for never.
+    pub fn probe_interval(&self) -> Duration {
+        self.probe_interval.unwrap_or_default()
+    }
+
+    /// Whether the machine listens rather than connects.
+    pub fn is_passive(&self) -> bool {
+        self.passive
+    }
+
+    /// Makes it listen, or connect.
+    pub fn set_passive(&mut self, passive: bool, now: Instant) {
+        if self.passive == passive {
+            return;
+        }
+        self.passive = passive;
+        let restart = match self.state {
+            State::Connecting | State::Reconnect => passive,
+            State::Listening => !passive && self.take_try(),
+            _ => false,
+        };
+        if restart {
+            self.enter(State::Backoff, now);
+            self.backoff = Duration::ZERO;
+        }
+    }
+
+    /// Whether it is switched on and has tries left.
+    pub fn is_enabled(&self) -> bool {
+        self.state != State::Void
+    }
+
+    /// Switches it on: the first attempt is made at once.
+    pub fn enable(&mut self, now: Instant) {
+        if self.state == State::Void && self.take_try() {
+            self.enter(State::Backoff, now);
+            self.backoff = Duration::ZERO;
+        }
+    }
+
+    /// Switches it off; the owner closes what is open.
+    pub fn disable(&mut self, now: Instant) {
+        if self.state != State::Void {
+            self.enter(State::Void, now);
+        }
+    }
+
+    /// Asks for the connection, or the attempt at one, to be dropped and made anew.
+    pub fn force_reconnect(&mut self, now: Instant) {
+        if matches!(self.state, State::Connecting | State::Active | State::Idle) {
+            self.enter(State::Reconnect, now);
+        }
+    }
+
+    /// Tells that the connection is gone or the attempt has failed: with the reason, or `None`
+    /// if we dropped it.  An error of kind `UnexpectedEof` means that the peer closed it.
+    pub fn disconnected(&mut self, now: Instant, error: Option<&io::Error>) {
+        if matches!(self.state, State::Backoff | State::Void) {
+            return;
+        }
+        self.log_loss(error);
+        let was_connected = self.is_connected();
+        if was_connected {
+            self.last_disconnected = Some(now);
+        }
+        let lasted = self
+            .last_activity
+            .since(self.last_connected.unwrap_or(Instant::ZERO));
+        if was_connected && (self.passive || lasted >= self.backoff) {
+            self.backoff = if self.passive {
+                Duration::ZERO
+            } else {
+                self.min_backoff
+            };
+        } else {
+            self.back_off_more();
+        }
+        let next = if self.take_try() {
+            State::Backoff
+        } else {
+            State::Void
+        };
+        self.enter(next, now);
+    }
+
+    fn log_loss(&self, error: Option<&io::Error>) {
+        let closed = error.is_some_and(|e| e.kind() == ErrorKind::UnexpectedEof);
+        let error = error.filter(|_| !closed);
+        let text = error_text(error);
+        match self.state {
+            State::Active | State::Idle if closed => self.log("connection closed by peer", false),
+            State::Active | State::Idle => {
+                self.log(&format!("connection dropped{text}"), error.is_some());
+            }
+            State::Listening => {
+                let text = format!("error listening for connections{text}");
+                self.log(&text, error.is_some());
+            }
+            State::Reconnect => self.log("connection dropped", false),
+            _ if self.backoff >= self.max_backoff => {}
+            _ => {
+                let what = if self.passive { "listen" } else { "connection" };
+                let how = if error.is_some() {
+                    "failed"
+                } else {
+                    "timed out"
+                };
+                self.log(&format!("{what} attempt {how}{text}"), error.is_some());
+            }
+        }
+    }
+
+    fn back_off_more(&mut self) {
+        if self.backoff < self.min_backoff {
+            self.backoff = self.min_backoff;
+        } else if self.backoff < self.max_backoff / 2 {
+            self.backoff *= 2;
+            let what = if self.passive {
+                "trying to listen again"
+            } else {
+                "reconnect"
+            };
+            let seconds = short_seconds(self.backoff);
+            self.log(&format!("waiting {seconds} seconds before {what}"), false);
+        } else {
+            if self.backoff < self.max_backoff {
+                let what = if self.passive {
+                    "try to listen"
+                } else {
+                    "reconnect"
+                };
+                let text = format!(
+                    "continuing to {what} in the background but suppressing further logging"
+                );
+                self.log(&text, false);
+            }
+            self.backoff = self.max_backoff;
+        }
+    }
+
+    fn log(&self, text: &str, is_warning: bool) {
+        let level = match (self.quiet, is_warning) {
+            (true, _) => log::Level::Debug,
+            (false, true) => log::Level::Warn,
+            (false, false) => log::Level::Info,
+        };
+        log::log!(target: "reconnect", level, "{}: {text}", self.name);
+    }
+
+    /// Tells that an attempt has begun.
+    pub fn connecting(&mut self, now: Instant) {
+        if self.state != State::Connecting {
+            if self.passive {
+                self.log("listening...", false);
+            } else if self.backoff < self.max_backoff {
+                self.log("connecting...", false);
+            }
+            self.enter(State::Connecting, now);
+        }
+    }
+
+    /// Tells that a passive machine's listener is open.
+    pub fn listening(&mut self, now: Instant) {
+        if self.state != State::Listening {
+            self.log("listening...", false);
+            self.enter(State::Listening, now);
+        }
+    }
+
+    /// Tells that accepting has failed.
+    pub fn listen_error(&mut self, now: Instant, error: &io::Error) {
+        if self.state == State::Listening {
+            self.disconnected(now, Some(error));
+        }
+    }
+
+    /// Tells that the connection is made.
+    pub fn connected(&mut self, now: Instant) {
+        if !self.is_connected() {
+            self.connecting(now);
+            self.log("connected", false);
+            self.enter(State::Active, now);
+            self.last_connected = Some(now);
+        }
+    }
+
+    /// Tells that the attempt has failed.
+    pub fn connect_failed(&mut self, now: Instant, error: Option<&io::Error>) {
+        self.connecting(now);
+        self.disconnected(now, error);
+    }
+
+    /// Tells of a sign of life of the peer, such as something received.
+    pub fn activity(&mut self, now: Instant) {
+        if self.state != State::Active {
+            self.enter(State::Active, now);
+        }
+        self.last_activity = now;
+        self.heard = true;
+    }
+
+    /// Tells that the owner has looked for something to receive.  A peer is taken for dead
+    /// only if nothing came although someone looked; [`Instant::MAX`] says that it always
+    /// looks in time.
+    pub fn receive_attempted(&mut self, at: Instant) {
+        self.last_receive_attempt = at;
+    }
+
+    fn take_try(&mut self) -> bool {
+        match &mut self.tries {
+            None => true,
+            Some(0) => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        }
+    }
+
+    fn enter(&mut self, state: State, now: Instant) {
+        if self.state == State::Connecting {
+            self.attempted += 1;
+            if state == State::Active {
+                self.successful += 1;
+            }
+        }
+        let (was, is) = (is_connected(self.state), is_connected(state));
+        if was != is {
+            if was {
+                self.total_connected += now.since(self.last_connected.unwrap_or(now));
+            }
+            self.seqno += 1;
+        }
+        log::debug!(target: "reconnect", "{}: entering {}", self.name, state.name());
+        self.state = state;
+        self.entered = now;
+    }
+
+    /// When [`Reconnect::run`] is to be called; [`Instant::MAX`] if only news can change
+    /// anything.
+    pub fn next_deadline(&self, now: Instant) -> Instant {
+        let patience = |from: Instant| match self.probe_interval {
+            None => Instant::MAX,
+            Some(interval) => {
+                let expires = from + interval;
+                if now < expires || self.last_receive_attempt >= expires {
+                    expires
+                } else {
+                    // Overdue, but nobody has looked whether something came: do so soon.
+                    now + Duration::from_millis(1)
+                }
+            }
+        };
+        match self.state {
+            State::Void | State::Listening => Instant::MAX,
+            State::Backoff => self.entered + self.backoff,
+            State::Connecting => self.entered + self.backoff.max(MIN_PAUSE),
+            State::Active => patience(self.last_activity.max(self.entered)),
+            State::Idle => patience(self.entered),
+            State::Reconnect => self.entered,
+        }
+    }
+
+    /// What is to be done now, if anything.
+    pub fn run(&mut self, now: Instant) -> Option<Action> {
+        if now < self.next_deadline(now) {
+            return None;
+        }
+        match self.state {
+            State::Void | State::Listening => None,
+            State::Backoff => Some(Action::Connect),
+            State::Connecting | State::Reconnect => Some(Action::Disconnect),
+            State::Active => {
+                let idle = now.since(self.last_activity.max(self.entered));
+                log::debug!(target: "reconnect",
+                    "{}: idle {} ms, sending inactivity probe", self.name, idle.as_millis());
+                self.enter(State::Idle, now);
+                Some(Action::Probe)
+            }
+            State::Idle => {
+                let level = if self.quiet {
+                    log::Level::Debug
+                } else {
+                    log::Level::Error
+                };
+                let seconds = short_seconds(now.since(self.entered));
+                log::log!(target: "reconnect", level,
+                    "{}: no response to inactivity probe after {seconds} seconds, disconnecting",
+                    self.name);
+                Some(Action::Disconnect)
+            }
+        }
+    }
+
+    /// Where the connection stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether there is a connection.
+    pub fn is_connected(&self) -> bool {
+        is_connected(self.state)
+    }
+
+    /// The figures that status columns show.
+    pub fn stats(&self, now: Instant) -> Stats {
+        let current = match self.last_connected {
+            Some(at) if self.is_connected() => now.since(at),
+            _ => Duration::ZERO,
+        };
+        Stats {
+            created: self.created,
+            last_activity: self.heard.then_some(self.last_activity),
+            last_connected: self.last_connected,
+            last_disconnected: self.last_disconnected,
+            backoff: self.backoff,
+            seqno: self.seqno,
+            is_connected: self.is_connected(),
+            total_connected: self.total_connected + current,
+            attempted: self.attempted,
+            successful: self.successful,
+            state: self.state,
+            state_entered: self.entered,
+        }
+    }
+}
+
+fn is_connected(state: State) -> bool {
+    matches!(state, State::Active | State::Idle | State::Reconnect)
+}
+
+/// Seconds with three significant digits, as C's `%.3g` prints them.
+pub(crate) fn short_seconds(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    let digits = match seconds {
+        s if s >= 100.0 => 0,
+        s if s >= 10.0 => 1,
+        s if s >= 1.0 => 2,
+        _ => 3,
+    };
+    if seconds >= 999.5 {
+        let exponent = seconds.log10().floor();
+        let text = format!("{:.2}", seconds / 10f64.powf(exponent));
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        return format!("{text}e+{exponent:02}");
+    }
+    let text = format!("{seconds:.digits$}");
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
