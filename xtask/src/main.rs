@@ -4,6 +4,7 @@
 mod bench;
 mod demo;
 mod layers;
+mod prepare;
 mod test;
 
 use std::process::ExitCode;
@@ -14,7 +15,9 @@ usage: cargo xtask COMMAND [OPTION...]
   bench [--rounds N] [--noise] [FIGURE...]
                                        Sluice against Debian's Open vSwitch (as root)
   demo                                 two hosts talk through a bridge (as root)
-  test [--full] [--require NAME,...]   format, lints, layers and all tests
+  test [--full] [--install] [--require NAME,...]
+                                       format, lints, layers and all tests; --install
+                                       (or CI=true) first installs what some of them need
   layers                               check the crate edges against layers.txt";
 
 fn main() -> ExitCode {

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::layers;
+use crate::{layers, prepare};
 
 /// What the command line asks for.
 #[derive(Default)]
 struct Options {
     full: bool,
+    install: bool,
     require: String,
 }
 
@@ -17,6 +18,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         match arg.as_str() {
+            "--install" => options.install = true,
             "--full" => options.full = true,
             "--require" => options.require = args.next().ok_or("--require needs names")?.clone(),
             other => return Err(format!("test: unknown option {other}")),
@@ -28,6 +30,9 @@ fn parse(args: &[String]) -> Result<Options, String> {
 /// Runs the steps in order and stops at the first that fails.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = parse(args)?;
+    if options.install || std::env::var_os("CI").is_some() {
+        prepare::install();
+    }
     let skips: PathBuf = layers::root().join("target/skipped-tests.txt");
     let _ = std::fs::remove_file(&skips);
     step("format", cargo(&["fmt", "--all", "--check"]))?;
@@ -49,6 +54,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         .args(["test", "--workspace", "--quiet"])
         .env("SLUICE_SKIP_LOG", &skips);
     tests.env("SLUICE_REQUIRE", &options.require);
+    tests.env("SLUICE_PYTHON", prepare::python());
     if options.full {
         tests.env("SLUICE_FULL", "1");
     }

@@ -7,6 +7,6 @@ pub mod net;
 mod process;
 mod scratch;
 
-pub use need::{Need, is_root, need};
+pub use need::{Need, is_root, need, python};
 pub use process::{Daemon, output, sluice_program};
 pub use scratch::Scratch;

@@ -1,7 +1,7 @@
 //! What a test needs of the machine.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Something that not every machine has.
@@ -15,8 +15,10 @@ pub enum Need {
     Tun,
     /// Open vSwitch's own programs are installed.
     DebianOvs,
-    /// The Python package os-ken is installed.
+    /// Python with the package os-ken.
     OsKen,
+    /// Python with the package ovs.
+    PythonOvs,
     /// The long cases were asked for.
     Full,
 }
@@ -29,6 +31,7 @@ impl Need {
             Self::Tun => "tun",
             Self::DebianOvs => "debian-ovs",
             Self::OsKen => "os-ken",
+            Self::PythonOvs => "python-ovs",
             Self::Full => "full",
         }
     }
@@ -51,19 +54,27 @@ impl Need {
                 let there = Path::new("/usr/sbin/ovs-vswitchd").exists();
                 (!there).then(|| "no /usr/sbin/ovs-vswitchd".into())
             }
-            Self::OsKen => {
-                let there = Command::new("python3")
-                    .args(["-c", "import os_ken"])
-                    .output();
-                let ok = there.is_ok_and(|o| o.status.success());
-                (!ok).then(|| "no Python package os_ken".into())
-            }
+            Self::OsKen => lacks_python_package("os_ken"),
+            Self::PythonOvs => lacks_python_package("ovs.db.idl"),
             Self::Full => {
                 let asked = std::env::var_os("SLUICE_FULL").is_some();
                 (!asked).then(|| "long: runs with --full".into())
             }
         }
     }
+}
+
+/// The Python that has the clients which some tests drive.
+pub fn python() -> PathBuf {
+    std::env::var_os("SLUICE_PYTHON").map_or_else(|| "python3".into(), PathBuf::from)
+}
+
+fn lacks_python_package(name: &str) -> Option<String> {
+    let imported = Command::new(python())
+        .args(["-c", &format!("import {name}")])
+        .output();
+    let there = imported.is_ok_and(|o| o.status.success());
+    (!there).then(|| format!("no Python package {name}"))
 }
 
 /// Whether the process may do everything.
