@@ -76,15 +76,21 @@ impl Pair {
             self.server = Some(Rpc::new(stream, SERVER));
         }
         let Some(rpc) = &mut self.server else { return };
-        while let Ok(Some(message)) = rpc.recv() {
-            if let Message::Request { params, id, .. } = &message
-                && self.answers
-            {
-                rpc.send(&Message::reply(params.clone(), id.clone()));
+        let open = loop {
+            match rpc.recv() {
+                Ok(Some(message)) => {
+                    if let Message::Request { params, id, .. } = &message
+                        && self.answers
+                    {
+                        rpc.send(&Message::reply(params.clone(), id.clone()));
+                    }
+                    self.got.push(message);
+                }
+                Ok(None) => break true,
+                Err(_) => break false,
             }
-            self.got.push(message);
-        }
-        if rpc.watch(&mut self.poll, true).is_err() {
+        };
+        if !open || rpc.watch(&mut self.poll, true).is_err() {
             self.server = None;
         }
     }
