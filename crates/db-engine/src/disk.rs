@@ -1,0 +1,264 @@
+//! Where the log is kept: a file, or a simulation of one that can lose power.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::FlockOperation;
+
+/// What the log's writer does to its file.
+pub trait Disk: Send {
+    /// Adds bytes to the end.  After an error the file ends where it did before, as far as
+    /// that can be had.
+    ///
+    /// # Errors
+    /// The bytes could not be written, all of them.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes what was written survive a loss of power.
+    ///
+    /// # Errors
+    /// Those of `fsync`.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Replaces the whole contents at once: after a crash there are the old or the new ones.
+    ///
+    /// # Errors
+    /// The new contents could not be written; the old ones stay.
+    fn replace(&mut self, contents: &[u8]) -> io::Result<()>;
+
+    /// Length in bytes.
+    fn len(&self) -> u64;
+
+    /// Whether nothing was written.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Permissions of a new database file.
+const MODE: u32 = 0o640;
+
+/// A file, locked against other servers for as long as this lives.
+#[derive(Debug)]
+pub struct FileDisk {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    _lock: File,
+}
+
+/// Takes the lock that guards a database file: `.NAME.~lock~` beside it, as the original
+/// server does.  `wait` says whether to wait until it is free.
+///
+/// # Errors
+/// The lock is held by another process, or its file cannot be made.
+pub fn lock(path: &Path, wait: bool) -> io::Result<File> {
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let lock_path = path.with_file_name(format!(".{name}.~lock~"));
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(lock_path)?;
+    let operation = if wait {
+        FlockOperation::LockExclusive
+    } else {
+        FlockOperation::NonBlockingLockExclusive
+    };
+    rustix::fs::fcntl_lock(&file, operation)?;
+    Ok(file)
+}
+
+impl FileDisk {
+    /// Opens a file that was read up to `length` and found good so far: what follows is cut.
+    ///
+    /// # Errors
+    /// The file cannot be opened for writing or cut.
+    pub fn open(path: &Path, lock: File, length: u64) -> io::Result<Self> {
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+        if file.metadata()?.len() > length {
+            file.set_len(length)?;
+        }
+        file.seek(SeekFrom::Start(length))?;
+        Ok(Self {
+            path: std::fs::canonicalize(path)?,
+            file,
+            length,
+            _lock: lock,
+        })
+    }
+
+    /// Makes a new file with these contents.
+    ///
+    /// # Errors
+    /// There is such a file already, or it cannot be made.
+    pub fn create(path: &Path, contents: &[u8]) -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(MODE)
+            .open(path)?;
+        file.write_all(contents)?;
+        file.sync_all()?;
+        sync_directory(path);
+        Ok(())
+    }
+}
+
+/// Makes a file's name survive a loss of power.  Some file systems cannot.
+fn sync_directory(path: &Path) {
+    let directory = path.parent().filter(|d| !d.as_os_str().is_empty());
+    if let Ok(directory) = File::open(directory.unwrap_or(Path::new("."))) {
+        let _ = directory.sync_all();
+    }
+}
+
+/// Writes new contents beside a file and puts them in its place.
+///
+/// # Errors
+/// They cannot be written; the file is as it was.
+pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<File> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".tmp");
+    let temporary = PathBuf::from(temporary);
+    let write = || {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(MODE)
+            .open(&temporary)?;
+        file.write_all(contents)?;
+        file.sync_all()?;
+        if let Ok(metadata) = std::fs::metadata(path) {
+            file.set_permissions(metadata.permissions())?;
+        }
+        std::fs::rename(&temporary, path)?;
+        sync_directory(path);
+        Ok(file)
+    };
+    let outcome = write();
+    if outcome.is_err() {
+        // The error that counts is the one at hand.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    outcome
+}
+
+impl Disk for FileDisk {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self.file.write_all(bytes) {
+            Ok(()) => {
+                self.length += bytes.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                self.file.set_len(self.length)?;
+                self.file.seek(SeekFrom::Start(self.length))?;
+                Err(error)
+            }
+        }
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn replace(&mut self, contents: &[u8]) -> io::Result<()> {
+        self.file = replace_file(&self.path, contents)?;
+        self.length = contents.len() as u64;
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+#[derive(Debug, Default)]
+struct SimState {
+    /// What survives a loss of power.
+    durable: Vec<u8>,
+    /// What was written since.
+    volatile: Vec<u8>,
+    /// After so many more bytes every write fails, in the middle if need be.
+    room: Option<usize>,
+}
+
+/// A disk in memory that can lose power or run full.  Clones share one state.
+#[derive(Clone, Debug, Default)]
+pub struct SimDisk(Arc<Mutex<SimState>>);
+
+impl SimDisk {
+    /// A disk with these contents.
+    pub fn new(contents: &[u8]) -> Self {
+        let this = Self::default();
+        this.state().durable = contents.to_vec();
+        this
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, SimState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets only `bytes` more be written.
+    pub fn set_room(&self, bytes: Option<usize>) {
+        self.state().room = bytes;
+    }
+
+    /// The process is killed: all that was written is there.
+    pub fn contents(&self) -> Vec<u8> {
+        let state = self.state();
+        [&state.durable[..], &state.volatile[..]].concat()
+    }
+
+    /// Power is lost: of what was not synced, the first `kept` bytes are there.
+    pub fn contents_after_power_loss(&self, kept: usize) -> Vec<u8> {
+        let state = self.state();
+        let kept = kept.min(state.volatile.len());
+        [&state.durable[..], &state.volatile[..kept]].concat()
+    }
+}
+
+impl Disk for SimDisk {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        if let Some(room) = &mut state.room {
+            if *room < bytes.len() {
+                return Err(io::Error::from_raw_os_error(28));
+            }
+            *room -= bytes.len();
+        }
+        state.volatile.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut state = self.state();
+        let volatile = std::mem::take(&mut state.volatile);
+        state.durable.extend(volatile);
+        Ok(())
+    }
+
+    fn replace(&mut self, contents: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        if state.room.is_some_and(|room| room < contents.len()) {
+            return Err(io::Error::from_raw_os_error(28));
+        }
+        state.durable = contents.to_vec();
+        state.volatile.clear();
+        Ok(())
+    }
+
+    fn len(&self) -> u64 {
+        let state = self.state();
+        (state.durable.len() + state.volatile.len()) as u64
+    }
+}

@@ -1,0 +1,31 @@
+//! The database engine: tables in memory, transactions (RFC 7047 section 5.2), monitors, the
+//! log file and its writer, schema conversion.
+//!
+//! Nothing here reads a clock or a socket.  Files are reached through [`Disk`], which the
+//! writer's thread owns.
+#![forbid(unsafe_code)]
+
+mod changes;
+mod commit;
+mod convert;
+mod database;
+pub mod disk;
+mod execute;
+mod loader;
+pub mod log_file;
+pub mod monitor;
+mod operations;
+mod record;
+mod table;
+mod transaction;
+pub mod writer;
+
+pub use changes::{Changes, RowChange, TableChanges};
+pub use convert::convert;
+pub use database::{Database, Snapshot};
+pub use disk::Disk;
+pub use execute::{Committed, Context, Outcome};
+pub use loader::Loader;
+pub use record::{Record, read_record, snapshot_record, transaction_record};
+pub use table::Table;
+pub use transaction::Transaction;

@@ -1,0 +1,216 @@
+//! The format of the standalone log file.
+//!
+//! A record is a header line, `OVSDB JSON LENGTH SHA1`, and LENGTH bytes of JSON text that
+//! end in a line feed and have that SHA-1 sum.  The first record is the schema.
+
+use std::io::{self, BufRead, Read};
+
+use db_model::{Error, Result};
+use json::Json;
+use sha1::{Digest, Sha1};
+
+/// The word that standalone databases' records begin with.
+pub const STANDALONE: &str = "OVSDB JSON";
+/// The word that clustered databases' records begin with.
+pub const CLUSTERED: &str = "CLUSTER";
+
+/// Longest header line that is read: enough for any length.
+const MAX_HEADER: usize = 128;
+
+/// A record as it stands in the file.
+pub fn frame(json_text: &str) -> Vec<u8> {
+    let mut sha = Sha1::new();
+    sha.update(json_text.as_bytes());
+    sha.update(b"\n");
+    let length = json_text.len() + 1;
+    let sum = hex(&sha.finalize());
+    let mut out = format!("{STANDALONE} {length} {sum}\n").into_bytes();
+    out.extend_from_slice(json_text.as_bytes());
+    out.push(b'\n');
+    out
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Reads records off a file.
+#[derive(Debug)]
+pub struct LogReader<R> {
+    name: String,
+    input: R,
+    offset: u64,
+    failed: bool,
+}
+
+impl<R: BufRead> LogReader<R> {
+    /// Reads from the beginning of `input`; `name` is the file's in errors.
+    pub fn new(name: impl Into<String>, input: R) -> Self {
+        Self {
+            name: name.into(),
+            input,
+            offset: 0,
+            failed: false,
+        }
+    }
+
+    /// Where the last good record ends: the file's length after a torn tail was cut.
+    pub const fn good_end(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next record and its text's length; `None` at the end of the file.  After an error
+    /// there are no more.
+    ///
+    /// # Errors
+    /// The record is cut short or damaged.
+    pub fn next_record(&mut self) -> Result<Option<Json>> {
+        if self.failed {
+            return Ok(None);
+        }
+        let outcome = self.read();
+        self.failed = outcome.is_err();
+        outcome
+    }
+
+    fn read(&mut self) -> Result<Option<Json>> {
+        let name = &self.name;
+        let io_error = |error: &io::Error, what: &str, offset: u64| {
+            Error::io(error, format!("{name}: {what} at offset {offset}"))
+        };
+        let mut header = Vec::new();
+        (&mut self.input)
+            .take(MAX_HEADER as u64)
+            .read_until(b'\n', &mut header)
+            .map_err(|e| io_error(&e, "error reading header", self.offset))?;
+        if header.is_empty() {
+            return Ok(None);
+        }
+        let Some((length, sum)) = parse_header(&header) else {
+            let line = String::from_utf8_lossy(&header);
+            let line = line.trim_end_matches('\n');
+            if self.offset == 0 {
+                return Err(if line.starts_with(&format!("OVSDB {CLUSTERED}")) {
+                    Error::general(format!(
+                        "{name}: cannot apply this operation to clustered database file"
+                    ))
+                } else {
+                    Error::general(format!("{name}: cannot identify file type"))
+                });
+            }
+            return Err(Error::new(
+                "syntax error",
+                format!(
+                    "{name}: parse error at offset {} in header line \"{line}\"",
+                    self.offset
+                ),
+            ));
+        };
+        let start = self.offset + header.len() as u64;
+        let mut data = Vec::new();
+        (&mut self.input)
+            .take(length)
+            .read_to_end(&mut data)
+            .map_err(|e| io_error(&e, "error reading record", start))?;
+        let place = format!("{name}: {length} bytes starting at offset {start}");
+        if (data.len() as u64) < length {
+            let details =
+                format!("{name}: error reading {length} bytes starting at offset {start}");
+            let eof = io::Error::other("End of file");
+            return Err(Error::io(&eof, details));
+        }
+        let actual = hex(&Sha1::digest(&data));
+        if actual != sum {
+            return Err(Error::new(
+                "syntax error",
+                format!("{place} have SHA-1 hash {actual} but should have hash {sum}"),
+            ));
+        }
+        let json = json::parse(&data).map_err(|error| {
+            Error::new(
+                "syntax error",
+                format!("{place} are not valid JSON ({error})"),
+            )
+        })?;
+        if json.as_object().is_none() {
+            return Err(Error::new(
+                "syntax error",
+                format!("{place} are not a JSON object"),
+            ));
+        }
+        self.offset = start + length;
+        Ok(Some(json))
+    }
+}
+
+/// Length and sum of a header line.
+fn parse_header(line: &[u8]) -> Option<(u64, String)> {
+    let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+    let rest = line.strip_prefix(STANDALONE)?.strip_prefix(' ')?;
+    let (length, sum) = rest.split_once(' ')?;
+    let is_sum = sum.len() == 40 && sum.bytes().all(|c| c.is_ascii_hexdigit());
+    let length = length.parse().ok().filter(|&l| l > 0 && is_sum)?;
+    Some((length, sum.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_all(bytes: &[u8]) -> (Vec<String>, Option<String>, u64) {
+        let mut reader = LogReader::new("db", bytes);
+        let mut records = Vec::new();
+        let error = loop {
+            match reader.next_record() {
+                Ok(Some(json)) => records.push(json.to_string()),
+                Ok(None) => break None,
+                Err(error) => break Some(error.to_string()),
+            }
+        };
+        (records, error, reader.good_end())
+    }
+
+    #[test]
+    fn records_are_framed_and_read() {
+        let text = r#"{"_date":1796071714414,"_comment":"compacted by ovsdb-tool 3.7.1"}"#;
+        let framed = frame(text);
+        let header = "OVSDB JSON 67 e5db0d278559361206ef509ce33b30937ce92f25\n";
+        assert_eq!(framed, format!("{header}{text}\n").into_bytes());
+        let (records, error, end) = read_all(&[framed.clone(), framed.clone()].concat());
+        assert_eq!((records.len(), error), (2, None));
+        assert_eq!(end, 2 * framed.len() as u64);
+    }
+
+    #[test]
+    fn damage_is_located() {
+        let one = frame("{}");
+        let good = one.len();
+        let cut = [&one[..], &one[..good - 2]].concat();
+        let (records, error, end) = read_all(&cut);
+        assert_eq!((records.len(), end), (1, good as u64));
+        let error = error.expect("cut");
+        assert!(
+            error.starts_with("I/O error: db: error reading 3 bytes starting at offset"),
+            "{error}"
+        );
+        assert!(error.ends_with("(End of file)"), "{error}");
+
+        let garbage = [&one[..], b"xxx\n"].concat();
+        let error = read_all(&garbage).1.expect("garbage");
+        assert_eq!(
+            error,
+            format!("syntax error: db: parse error at offset {good} in header line \"xxx\"")
+        );
+
+        let mut flipped = one.clone();
+        let last = flipped.len() - 2;
+        flipped[last] = b']';
+        let error = read_all(&flipped).1.expect("flipped");
+        assert!(error.contains("have SHA-1 hash"), "{error}");
+
+        assert_eq!(
+            read_all(b"{}\n").1.as_deref(),
+            Some("ovsdb error: db: cannot identify file type")
+        );
+    }
+}
