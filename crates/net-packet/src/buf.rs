@@ -165,6 +165,20 @@ impl Packet {
         self.end = headroom + len;
     }
 
+    /// Makes this packet a copy of `other`, in the buffer that it has if that is large enough.
+    pub fn copy_from(&mut self, other: &Self) {
+        if self.buf.len() < HEADROOM + other.len() {
+            *self = other.clone();
+            return;
+        }
+        self.start = HEADROOM;
+        self.end = HEADROOM + other.len();
+        self.data_mut().copy_from_slice(other.data());
+        self.in_port = other.in_port;
+        self.offload = other.offload;
+        self.layers = other.layers;
+    }
+
     /// Bytes of the buffer.
     pub fn capacity(&self) -> usize {
         self.buf.len()

@@ -1,0 +1,96 @@
+//! A cached flow of one thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use base::Instant;
+use dp_api::FlowStats;
+use dp_lang::{Action, Ufid};
+use net_flow::MiniKey;
+
+/// A flow that one thread has in its tables.  That thread alone counts; others read, and replace actions.
+#[derive(Debug)]
+pub(crate) struct Megaflow {
+    pub(crate) ufid: Ufid,
+    /// The key under the mask, with a word for each word of the mask.
+    pub(crate) key: MiniKey,
+    pub(crate) mask: MiniKey,
+    actions: ArcSwap<Arc<[Action]>>,
+    dead: AtomicBool,
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    /// In microseconds, plus one; zero is never.
+    used: AtomicU64,
+    tcp_flags: AtomicU16,
+}
+
+/// Packets counted before they are added to a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counted {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) tcp_flags: u16,
+}
+
+/// Adds to a counter that only this thread writes.
+pub(crate) fn bump(counter: &AtomicU64, by: u64) {
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(by),
+        Ordering::Relaxed,
+    );
+}
+
+impl Megaflow {
+    pub(crate) fn new(ufid: Ufid, key: MiniKey, mask: MiniKey, actions: Arc<[Action]>) -> Self {
+        Self {
+            ufid,
+            key,
+            mask,
+            actions: ArcSwap::from_pointee(actions),
+            dead: AtomicBool::new(false),
+            packets: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            tcp_flags: AtomicU16::new(0),
+        }
+    }
+
+    pub(crate) fn actions(&self) -> Arc<[Action]> {
+        Arc::clone(&self.actions.load())
+    }
+
+    pub(crate) fn set_actions(&self, actions: Arc<[Action]>) {
+        self.actions.store(Arc::new(actions));
+    }
+
+    /// Whether the flow was removed, so that no packet may meet it any more.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.dead.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn kill(&self) {
+        self.dead.store(true, Ordering::Release);
+    }
+
+    /// Adds what was counted; by the owning thread only.
+    pub(crate) fn count(&self, counted: &Counted, now: Instant) {
+        bump(&self.packets, counted.packets);
+        bump(&self.bytes, counted.bytes);
+        self.used.store(now.as_micros() + 1, Ordering::Relaxed);
+        if counted.tcp_flags != 0 {
+            let all = self.tcp_flags.load(Ordering::Relaxed) | counted.tcp_flags;
+            self.tcp_flags.store(all, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn stats(&self) -> FlowStats {
+        let used = self.used.load(Ordering::Relaxed).checked_sub(1);
+        FlowStats {
+            packets: self.packets.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            used: used.map(Instant::from_micros),
+            tcp_flags: self.tcp_flags.load(Ordering::Relaxed),
+        }
+    }
+}

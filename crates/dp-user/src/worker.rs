@@ -1,0 +1,212 @@
+//! A thread that serves ports: it blocks in epoll, and takes a batch from each port that has packets, in turn.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use dp_lang::PortNo;
+use net_dev::Receiver;
+use net_packet::Batch;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+use crate::engine::Engine;
+use crate::shared::{Command, Mailbox, Shared};
+
+/// The event data of the wake-up descriptor.
+const WAKE: u64 = u64::MAX;
+
+/// Failures in a row after which a port is set aside for [`ASIDE`].
+const FAILURES: u32 = 16;
+
+/// How long a port that fails is not asked, in seconds.
+const ASIDE: i64 = 1;
+
+struct Served {
+    number: PortNo,
+    receiver: Box<dyn Receiver>,
+    failures: u32,
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    mailbox: Arc<Mailbox>,
+    engine: Engine,
+    epoll: std::os::fd::OwnedFd,
+    served: Vec<Option<Served>>,
+    /// Ports that fail all the time and are out of the epoll set.
+    aside: Vec<usize>,
+    batch: Batch,
+}
+
+/// Ends the process if the thread panics: a datapath with a dead thread would look alive and drop everything.
+struct EndOnPanic;
+
+impl Drop for EndOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
+/// Starts worker `worker`, whose mailbox is registered.
+pub(crate) fn spawn(shared: &Arc<Shared>, worker: usize) -> io::Result<JoinHandle<()>> {
+    let mailbox = shared.mailbox(worker);
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    if let Some(wake) = mailbox.wake_fd() {
+        let data = epoll::EventData::new_u64(WAKE);
+        epoll::add(&epoll, wake, data, epoll::EventFlags::IN)?;
+    }
+    let worker_loop = Worker {
+        shared: shared.clone(),
+        mailbox,
+        engine: Engine::new(shared, worker),
+        epoll,
+        served: Vec::new(),
+        aside: Vec::new(),
+        batch: Batch::new(),
+    };
+    let name = format!("dp{worker}");
+    std::thread::Builder::new().name(name).spawn(move || {
+        let _end = EndOnPanic;
+        worker_loop.run();
+    })
+}
+
+impl Worker {
+    fn run(mut self) {
+        let mut events = Vec::with_capacity(64);
+        loop {
+            events.clear();
+            let second = Timespec {
+                tv_sec: ASIDE,
+                tv_nsec: 0,
+            };
+            let timeout = (!self.aside.is_empty()).then_some(&second);
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                // Only a broken descriptor is left, which is a bug.
+                Err(e) => panic!("epoll: {e}"),
+            }
+            if events.is_empty() {
+                self.readmit();
+            }
+            self.mailbox.enter();
+            let go_on = self.round(&events);
+            self.mailbox.leave();
+            if !go_on {
+                return;
+            }
+        }
+    }
+
+    fn round(&mut self, events: &[epoll::Event]) -> bool {
+        let now = self.shared.clock.now();
+        for event in events {
+            let data = event.data.u64();
+            if data == WAKE {
+                if let Some(wake) = self.mailbox.wake_fd() {
+                    // It only has to be empty.
+                    let _ = rustix::io::read(wake, &mut [0; 8]);
+                }
+                continue;
+            }
+            let index = data as usize;
+            let Some(number) = self.receive(index) else {
+                continue;
+            };
+            // Whatever was installed before these packets came is in the mailbox by now.
+            if !self.obey() {
+                return false;
+            }
+            self.engine.receive(&mut self.batch, number, now);
+        }
+        self.obey()
+    }
+
+    /// Takes a batch from a port.
+    fn receive(&mut self, index: usize) -> Option<PortNo> {
+        let served = self.served.get_mut(index)?.as_mut()?;
+        let result = served
+            .receiver
+            .receive(&mut self.batch, &mut self.engine.pool);
+        if result.is_ok() {
+            served.failures = 0;
+        } else {
+            served.failures += 1;
+            if served.failures == FAILURES
+                && let Some(fd) = served.receiver.fd()
+                && epoll::delete(&self.epoll, fd).is_ok()
+            {
+                self.aside.push(index);
+            }
+        }
+        (!self.batch.is_empty()).then_some(served.number)
+    }
+
+    /// Asks the ports that were set aside again.
+    fn readmit(&mut self) {
+        for index in std::mem::take(&mut self.aside) {
+            if let Some(Some(served)) = self.served.get_mut(index) {
+                served.failures = 0;
+                if watch(&self.epoll, served, index).is_err() {
+                    self.aside.push(index);
+                }
+            }
+        }
+    }
+
+    /// Does what the mailbox says; false to stop.
+    fn obey(&mut self) -> bool {
+        for command in self.engine.obey() {
+            match command {
+                Command::AddPort(number, receiver) => self.add(number, receiver),
+                Command::RemovePort(number, done) => {
+                    self.remove(number);
+                    // Whoever asked may have given up.
+                    let _ = done.send(());
+                }
+                Command::Stop => return false,
+                Command::Insert(_) | Command::Remove(_) | Command::Sweep => {}
+            }
+        }
+        true
+    }
+
+    fn add(&mut self, number: PortNo, receiver: Box<dyn Receiver>) {
+        let free = self.served.iter().position(Option::is_none);
+        let index = free.unwrap_or_else(|| {
+            self.served.push(None);
+            self.served.len() - 1
+        });
+        let served = Served {
+            number,
+            receiver,
+            failures: 0,
+        };
+        if let Err(e) = watch(&self.epoll, &served, index) {
+            log::warn!(target: "dpif_netdev", "port {number} cannot be served: {e}");
+        }
+        self.served[index] = Some(served);
+    }
+
+    fn remove(&mut self, number: PortNo) {
+        let is = |s: &Option<Served>| s.as_ref().is_some_and(|s| s.number == number);
+        if let Some(index) = self.served.iter().position(is) {
+            if let Some(fd) = self.served[index].as_ref().and_then(|s| s.receiver.fd()) {
+                // It is not there if the port was set aside.
+                let _ = epoll::delete(&self.epoll, fd);
+            }
+            self.aside.retain(|i| *i != index);
+            self.served[index] = None;
+        }
+    }
+}
+
+fn watch(epoll: impl AsFd, served: &Served, index: usize) -> io::Result<()> {
+    let fd = served.receiver.fd().ok_or(io::ErrorKind::Unsupported)?;
+    let data = epoll::EventData::new_u64(index as u64);
+    Ok(epoll::add(epoll, fd, data, epoll::EventFlags::IN)?)
+}
