@@ -2,6 +2,8 @@
 //! process), JSON-RPC, reconnection, control sockets and the manners of daemons.
 #![forbid(unsafe_code)]
 
+pub mod control;
+pub mod daemon;
 pub mod event;
 pub mod jsonrpc;
 pub mod reconnect;
@@ -19,6 +21,7 @@ pub fn error_text(error: &std::io::Error) -> String {
     }
 }
 
+pub use control::{Call, Commands, ControlServer, Responder};
 pub use event::{Event, Interest, Poll, Token, Waker};
 pub use jsonrpc::{Message, Rpc, Session};
 pub use reconnect::Reconnect;

@@ -7,6 +7,8 @@ pub mod ethtool;
 pub mod netlink;
 pub mod netns;
 pub mod packet_socket;
+pub mod process;
+pub mod signal;
 pub mod tap;
 
 use std::io;

@@ -290,6 +290,11 @@ impl Rpc {
         self.more = false;
         self.reads = 0;
         let interest = Interest::new(read, !self.output.is_empty());
+        if interest == Interest::NONE {
+            // Even then the kernel would go on reporting that the peer has hung up.
+            self.stream.unwatch(poll);
+            return Ok(());
+        }
         self.stream.watch(poll, self.token, interest)
     }
 }
