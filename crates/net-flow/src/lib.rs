@@ -17,6 +17,7 @@ pub mod matching;
 pub mod mini;
 pub mod names;
 mod oxm_names;
+pub mod packet;
 pub mod port;
 mod registry;
 pub mod slot;

@@ -256,6 +256,21 @@ impl MacTable {
         entry.is_some_and(|e| e.lock_until.load(Ordering::Relaxed) > seconds(now))
     }
 
+    /// Whether [`Self::learn`] would enter or move an entry.
+    pub fn would_learn(&self, seen: Sighting, now: Instant) -> bool {
+        if !self.may_learn(seen.station) {
+            return false;
+        }
+        let shard = self.read(seen.station);
+        let Some(entry) = shard.get(&seen.station) else {
+            return true;
+        };
+        let locked = entry.lock_until.load(Ordering::Relaxed) > seconds(now);
+        entry.expires.load(Ordering::Relaxed) != NEVER
+            && !(seen.grat_arp && seen.bond && locked)
+            && entry.port.load(Ordering::Relaxed) != seen.port
+    }
+
     /// Takes note of who sent where.  Returns whether the station is new there.
     pub fn learn(&self, seen: Sighting, now: Instant) -> bool {
         if !self.may_learn(seen.station) {
