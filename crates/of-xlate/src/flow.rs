@@ -14,6 +14,9 @@ pub(crate) struct Flow {
     /// The key as the datapath has it after the actions that were emitted.
     pub(crate) base: FlowKey,
     mask: FlowMask,
+    /// An action or a bundle has changed the VLAN tags, so that those that the packet has
+    /// now may be like those that it had by chance.
+    pub(crate) retagged: bool,
 }
 
 /// Words that stand for no part of the packet.
@@ -41,6 +44,7 @@ impl Flow {
             key: key.clone(),
             base,
             mask: FlowMask::new(),
+            retagged: false,
         };
         for slot in [
             slot::RECIRC_ID,
@@ -171,8 +175,9 @@ impl Flow {
         if !is_tunnel(part.field) {
             self.mark_field(part.field, part.mask() << part.offset);
         }
+        let tags = self.tags_word();
         part.write(&mut self.key, value)?;
-        self.fix_vlan();
+        self.fix_vlan(tags);
         Some(())
     }
 
@@ -182,13 +187,18 @@ impl Flow {
             self.mark_field(field, mask);
         }
         let old = field.value_in(&self.key)?;
+        let tags = self.tags_word();
         field.write(&mut self.key, old & !mask | value & mask)?;
-        self.fix_vlan();
+        self.fix_vlan(tags);
         Some(())
     }
 
     /// Gives a tag that was made or removed through its control information a protocol id.
-    const fn fix_vlan(&mut self) {
+    const fn fix_vlan(&mut self, before: u64) {
+        if self.tags_word() == before {
+            return;
+        }
+        self.retagged = true;
         let tci = self.key.get(slot::VLAN_TCI);
         if tci == 0 {
             self.key.set(slot::VLAN_TPID, 0);

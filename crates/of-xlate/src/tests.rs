@@ -311,3 +311,25 @@ fn a_trace_reads_like_the_originals() {
          Datapath actions: 102"
     );
 }
+
+#[test]
+fn a_tag_that_comes_out_as_it_was_matters_as_a_whole() {
+    let rules = [(
+        0,
+        0,
+        everything(),
+        vec![Action::StripVlan, output(PortNo::NORMAL)],
+    )];
+    let mut br = bridge(1, 2, &rules);
+    bundle(&mut br, 1, |b| {
+        b.vlan_mode = VlanMode::Access;
+        b.tag = 5;
+    });
+    let view = switch(vec![br]);
+    let mut key = frame(1);
+    key.set(slot::VLAN_TPID, 0x8100);
+    key.set(slot::VLAN_TCI, 0x1005);
+    let result = run(&view, &key);
+    assert_eq!(actions(&result), "102");
+    assert_eq!(result.mask.get(slot::VLAN_TCI), 0xffff);
+}

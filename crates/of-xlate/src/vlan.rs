@@ -97,6 +97,7 @@ impl Flow {
         let tags = raw(self.key());
         if n > 0 {
             put_raw(self.parts().0, [tags[1], (0, 0)]);
+            self.retagged = true;
         }
     }
 
@@ -107,6 +108,7 @@ impl Flow {
         }
         let tags = raw(self.key());
         put_raw(self.parts().0, [(tpid, CFI as u16), tags[0]]);
+        self.retagged = true;
     }
 
     /// Writes bits of the outer tag; adds one if there is none and `push` says so.
@@ -114,10 +116,12 @@ impl Flow {
         let mask = u128::from(mask);
         let tagged = self.read_bits(slot::VLAN_TCI, mask | CFI) & CFI != 0;
         if tagged || push {
+            let before = self.tags_word();
             if self.key().get(slot::VLAN_TPID) == 0 {
                 self.set(slot::VLAN_TPID, u128::from(eth_type::VLAN));
             }
             self.set_masked(slot::VLAN_TCI, u128::from(value) | CFI, mask | CFI);
+            self.retagged |= self.tags_word() != before;
         }
     }
 
@@ -154,6 +158,7 @@ impl Flow {
             }
             new[n] = (tpid, tci);
         }
+        self.retagged |= new != old;
         put_raw(self.parts().0, new);
     }
 
@@ -162,6 +167,11 @@ impl Flow {
     pub(crate) fn commit_tags(&mut self) -> Vec<TagChange> {
         let (had, has) = (raw(&self.base), raw(self.key()));
         let (mut n_had, mut n_has) = (count(&self.base), count(self.key()));
+        if self.retagged && n_had > 0 && n_has > 0 {
+            // Whether they are alike may depend on all that the packet's tags were.
+            self.mark_tag(0);
+            self.mark_tag(1);
+        }
         while n_had > 0 && n_has > 0 && had[n_had - 1] == has[n_has - 1] {
             n_had -= 1;
             n_has -= 1;
