@@ -16,6 +16,7 @@ pub mod log_file;
 pub mod monitor;
 mod operations;
 mod record;
+pub mod store;
 mod table;
 mod transaction;
 pub mod writer;

@@ -467,12 +467,11 @@ impl<'a> Operation<'a> {
         match deadline {
             Some(deadline) if context.now >= deadline => {
                 let elapsed = context.now.since(context.since).as_millis();
-                let after = if elapsed > 0 {
-                    format!(" after {elapsed} ms")
+                let details = if elapsed > 0 {
+                    format!("\"wait\" timed out after {elapsed} ms")
                 } else {
-                    String::new()
+                    "\"where\" clause test failed".to_owned()
                 };
-                let details = format!("\"where\" clause test failed{after}");
                 Err(Error::new("timed out", details))
             }
             deadline => Ok(Step::Wait(deadline.unwrap_or(Instant::MAX))),

@@ -79,6 +79,7 @@ impl Writer {
                     jobs: job_receiver,
                     reports: report_sender,
                     wake: Box::new(wake),
+                    broken: false,
                 }
                 .run();
             })?;
@@ -164,6 +165,9 @@ struct Worker {
     jobs: Receiver<Job>,
     reports: Sender<Report>,
     wake: Box<dyn Fn() + Send>,
+    /// Whether an append failed: what would follow it makes no sense until the file is
+    /// replaced.
+    broken: bool,
 }
 
 /// Appends that are gathered into one write, at most.
@@ -206,10 +210,15 @@ impl Worker {
                         Err(_) => break,
                     }
                 }
-                let mut result = self.disk.append(&bytes);
+                let mut result = if self.broken {
+                    Err(io::Error::other("an earlier write failed"))
+                } else {
+                    self.disk.append(&bytes)
+                };
                 if durable && result.is_ok() {
                     result = self.disk.sync();
                 }
+                self.broken = result.is_err();
                 self.report(ticket, result, false);
                 next
             }
@@ -222,6 +231,7 @@ impl Worker {
                 let contents = whole_file(&snapshot, date, &comment);
                 drop(snapshot);
                 let result = self.disk.replace(&contents);
+                self.broken &= result.is_err();
                 self.report(ticket, result, true);
                 None
             }

@@ -199,12 +199,16 @@ impl TableSpec {
             Some(json) => {
                 for name in json.as_array().unwrap_or(&[]) {
                     let Some(name) = name.as_str() else {
-                        return Err(Error::new("syntax error", "array of column names expected"));
+                        return Err(Error::syntax(json, "array of column names expected"));
                     };
                     let column = schema.column_index(name).ok_or_else(|| {
                         let details = format!("{name} is not a valid column name");
-                        Error::new("syntax error", details)
+                        Error::syntax(json, details)
                     })?;
+                    if self.columns.iter().any(|(known, _)| *known == column) {
+                        let details = format!("column {name} mentioned more than once");
+                        return Err(Error::syntax(json, details));
+                    }
                     self.columns.push((column, select));
                 }
             }
@@ -243,9 +247,12 @@ pub fn parse_conditions(
     spec: &Spec,
     schema: &DatabaseSchema,
 ) -> Result<Vec<(usize, Condition)>> {
-    let object: &Object = json
-        .as_object()
-        .ok_or_else(|| Error::syntax(json, "monitor-cond-change-requests must be object"))?;
+    let object: &Object = json.as_object().ok_or_else(|| {
+        Error::new(
+            "syntax error",
+            "monitor-cond-change-requests must be object",
+        )
+    })?;
     let mut conditions = Vec::new();
     for (name, requests) in object.iter() {
         let table = schema
@@ -257,7 +264,7 @@ pub fn parse_conditions(
         }
         let requests = requests.as_array().ok_or_else(|| {
             let details = format!("table {name} no monitor-cond-change JSON array");
-            Error::syntax(requests, details)
+            Error::new("syntax error", details)
         })?;
         for request in requests {
             let mut members = Members::new(request, format!("table {name}"));

@@ -211,11 +211,11 @@ fn bad_requests_say_why() {
         (r#"{"x":{}}"#, "syntax error: no table named x"),
         (
             r#"{"t":{"columns":["q"]}}"#,
-            "syntax error: q is not a valid column name",
+            r#"syntax "["q"]": syntax error: q is not a valid column name"#,
         ),
         (
             r#"{"t":[{"columns":["n"]},{"columns":["n"]}]}"#,
-            "syntax error: column n mentioned more than once",
+            r#"syntax "["n"]": syntax error: column n mentioned more than once"#,
         ),
     ] {
         let error =

@@ -1,0 +1,137 @@
+//! Opening, creating and reading database files.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use db_model::{DatabaseSchema, Error, Result, UuidSource};
+
+use crate::database::Database;
+use crate::disk::{FileDisk, lock};
+use crate::loader::Loader;
+use crate::log_file::{LogReader, frame};
+
+/// A database that was read off its file.
+#[derive(Debug)]
+pub struct Stored {
+    /// The database.
+    pub db: Database,
+    /// Where the good part of the file ends.
+    pub end: u64,
+    /// What is wrong with the rest of the file, if there is a rest.
+    pub fault: Option<Error>,
+    /// Number of transactions that were read.
+    pub transactions: u64,
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn open_failed(path: &Path, error: &std::io::Error) -> Error {
+    Error::io(error, format!("{}: open failed", name(path)))
+}
+
+/// A reader of a database file's records.
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn records(path: &Path) -> Result<LogReader<BufReader<File>>> {
+    let file = File::open(path).map_err(|error| open_failed(path, &error))?;
+    Ok(LogReader::new(
+        name(path),
+        BufReader::with_capacity(1 << 16, file),
+    ))
+}
+
+/// Reads only the schema of a database file.
+///
+/// # Errors
+/// The file cannot be read, or does not begin with a schema.
+pub fn read_schema(path: &Path) -> Result<DatabaseSchema> {
+    let mut reader = records(path)?;
+    schema_of(path, &mut reader)
+}
+
+fn schema_of<R: std::io::BufRead>(
+    path: &Path,
+    reader: &mut LogReader<R>,
+) -> Result<DatabaseSchema> {
+    match reader.next_record()? {
+        Some(json) => DatabaseSchema::from_json(&json).map_err(|error| {
+            Error::general(format!(
+                "{}: failed to parse \"{}\" as ovsdb schema ({error})",
+                name(path),
+                name(path)
+            ))
+        }),
+        None => Err(Error::io(
+            &std::io::Error::other("End of file"),
+            format!("{}: unexpected end of file reading schema", name(path)),
+        )),
+    }
+}
+
+/// Reads a database without locking its file.
+///
+/// # Errors
+/// The file cannot be read, or does not begin with a schema.  Damage after that is reported
+/// in [`Stored::fault`].
+pub fn read(path: &Path, uuids: UuidSource) -> Result<Stored> {
+    let mut reader = records(path)?;
+    let schema = Arc::new(schema_of(path, &mut reader)?);
+    let mut loader = Loader::new(schema, uuids);
+    let mut end = reader.good_end();
+    let mut fault = None;
+    let mut transactions = 0;
+    loop {
+        let replayed = match reader.next_record() {
+            Ok(Some(json)) => loader.replay(&json).map(|_| ()),
+            Ok(None) => break,
+            Err(error) => Err(error),
+        };
+        match replayed {
+            Ok(()) => {
+                end = reader.good_end();
+                transactions += 1;
+            }
+            Err(error) => {
+                fault = Some(error);
+                break;
+            }
+        }
+    }
+    Ok(Stored {
+        db: loader.finish()?,
+        end,
+        fault,
+        transactions,
+    })
+}
+
+/// Locks, reads and opens a database file for writing.  A damaged tail is cut.
+///
+/// # Errors
+/// Another server has the file, or it cannot be read or written, or does not begin with a
+/// schema.
+pub fn open(path: &Path, uuids: UuidSource) -> Result<(Stored, FileDisk)> {
+    if let Err(error) = std::fs::metadata(path) {
+        return Err(open_failed(path, &error));
+    }
+    let lock = lock(path, false)
+        .map_err(|error| Error::io(&error, format!("{}: failed to lock lockfile", name(path))))?;
+    let stored = read(path, uuids)?;
+    let disk = FileDisk::open(path, lock, stored.end).map_err(|error| open_failed(path, &error))?;
+    Ok((stored, disk))
+}
+
+/// Makes an empty database file.
+///
+/// # Errors
+/// There is a file already, or it cannot be made.
+pub fn create(path: &Path, schema: &DatabaseSchema) -> Result<()> {
+    let contents = frame(&schema.to_json().to_string());
+    FileDisk::create(path, &contents)
+        .map_err(|error| Error::io(&error, format!("{}: create failed", name(path))))
+}

@@ -1,0 +1,212 @@
+//! Databases that come, go, change their schema or are compacted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::Instant;
+use db_engine::{Database, Disk};
+use db_model::{DatabaseSchema, Error, Result};
+use io::jsonrpc::Message;
+use json::Json;
+
+use crate::served::Served;
+use crate::server::{ClientId, Output, Server};
+use crate::server_db;
+
+impl Server {
+    /// Serves the database in a file.  Returns its name.
+    ///
+    /// # Errors
+    /// The file is open already, cannot be opened, or holds a database of a name that is
+    /// served.
+    pub fn add_file(&mut self, now: Instant, path: &Path) -> Result<Arc<str>> {
+        let canonical = std::fs::canonicalize(path).ok();
+        let is_open = self.dbs.values().any(|served| {
+            let file = served.file.as_deref();
+            canonical.is_some() && file.and_then(|f| std::fs::canonicalize(f).ok()) == canonical
+        });
+        if is_open {
+            return Err(Error::general(format!("{}: already open", path.display())));
+        }
+        let key = self.new_key();
+        let uuids = self.uuids.fork();
+        let wake = Arc::clone(&self.wake);
+        let served = Served::open(key, path, uuids, &wake, now)?;
+        let name = served.name();
+        if self.dbs.contains_key(&name) {
+            let details = format!("{}: duplicate database name", path.display());
+            return Err(Error::general(details));
+        }
+        self.add(served);
+        Ok(name)
+    }
+
+    /// Serves a database on any disk; for tests and embedding.
+    ///
+    /// # Errors
+    /// The name is taken, or the writer cannot be started.
+    pub fn add_database(
+        &mut self,
+        now: Instant,
+        db: Database,
+        disk: Option<Box<dyn Disk>>,
+    ) -> Result<()> {
+        let name = Arc::clone(&db.schema().name);
+        if self.dbs.contains_key(&name) {
+            return Err(Error::general(format!("{name}: duplicate database name")));
+        }
+        let key = self.new_key();
+        let wake = Arc::clone(&self.wake);
+        let served = match disk {
+            Some(disk) => Served::with_disk(key, db, disk, &wake, now)
+                .map_err(|error| Error::io(&error, "cannot start writer"))?,
+            None => Served::in_memory(key, db),
+        };
+        self.add(served);
+        Ok(())
+    }
+
+    fn add(&mut self, served: Served) {
+        let name = served.name();
+        let schema = served.schema();
+        self.dbs.insert(Arc::clone(&name), served);
+        self.update_server_db(|db| server_db::set(db, &name, Some(&schema)));
+        self.disconnect_unaware();
+    }
+
+    /// Serves a database no more.
+    ///
+    /// # Errors
+    /// There is no such database, or it is `_Server`.
+    pub fn remove_database(&mut self, name: &str) -> std::result::Result<(), String> {
+        if name.starts_with('_') {
+            return Err("Cannot remove reserved database.".to_owned());
+        }
+        let Some(served) = self.dbs.remove(name) else {
+            return Err("Failed to find the database.".to_owned());
+        };
+        self.cancel_monitors(name);
+        self.cancel_waiting(served.waiting);
+        self.update_server_db(|db| server_db::remove(db, name));
+        self.disconnect_unaware();
+        Ok(())
+    }
+
+    /// Ends the connections of clients that do not cope with databases that come and go.
+    fn disconnect_unaware(&mut self) {
+        let unaware: Vec<ClientId> = self
+            .clients
+            .iter()
+            .filter(|(_, state)| !state.aware)
+            .map(|(client, _)| *client)
+            .collect();
+        for client in unaware {
+            self.output(client, None, Output::Disconnect);
+        }
+    }
+
+    /// Names of the databases, `_Server` included.
+    pub fn database_names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.dbs.keys()
+    }
+
+    /// A database by its name.
+    pub fn get_database(&self, name: &str) -> Option<&Database> {
+        self.dbs.get(name).map(|served| &served.db)
+    }
+
+    /// Begins to compact a database's file, or all.  Returns the names of those that have
+    /// one.
+    ///
+    /// # Errors
+    /// There is no such database, or it is built in.
+    pub fn compact(&mut self, now: Instant, name: Option<&str>) -> std::result::Result<(), String> {
+        let wall = self.wall();
+        match name {
+            Some(name) if name.starts_with('_') => {
+                Err("cannot compact built-in databases".to_owned())
+            }
+            Some(name) => match self.dbs.get_mut(name) {
+                Some(served) => {
+                    served.compact(now, wall, "compacting database online");
+                    Ok(())
+                }
+                None => Err("no database by that name".to_owned()),
+            },
+            None => {
+                for served in self.dbs.values_mut() {
+                    log::info!(target: "ovsdb_server",
+                        "compacting {} database by user request", served.name());
+                    served.compact(now, wall, "compacting database online");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets whether changes are recorded as differences, which older servers cannot read.
+    pub fn set_record_differences(&mut self, differences: bool) {
+        for served in self.dbs.values_mut() {
+            served.differences = differences;
+        }
+    }
+
+    /// Waits until everything is written: before the end, and before a compaction is
+    /// reported done.
+    pub fn drain_writers(&mut self) {
+        for served in self.dbs.values_mut() {
+            while let Some(report) = served.writer.as_mut().and_then(|w| w.wait()) {
+                if let Err(error) = served.written(report) {
+                    log::error!(target: "ovsdb_file", "write failed ({error})");
+                }
+            }
+        }
+    }
+
+    /// The `convert` method: gives a database another schema.
+    pub(crate) fn convert(
+        &mut self,
+        now: Instant,
+        client: ClientId,
+        name: &Arc<str>,
+        params: &Json,
+        id: &Json,
+    ) -> Result<Json> {
+        if self.is_read_only(client, name) {
+            let details = format!("conversion is not allowed for read-only database {name}");
+            return Err(Error::new("not allowed", details));
+        }
+        let Some([_, schema]) = params.as_array() else {
+            return Err(Error::syntax(params, "array expected"));
+        };
+        let schema = Arc::new(DatabaseSchema::from_json(schema)?);
+        if schema.name != *name {
+            let details = format!(
+                "new schema name ({}) does not match database name ({name})",
+                schema.name
+            );
+            return Err(Error::new("invalid parameters", details));
+        }
+        let uuids = self.uuids.fork();
+        let wall = self.wall();
+        let key = self.new_key();
+        let Some(served) = self.dbs.get_mut(name) else {
+            return Err(Error::bare("unknown database"));
+        };
+        let converted = db_engine::convert(&served.db, Arc::clone(&schema), uuids)?;
+        served.db = converted;
+        served.key = key;
+        served.unwritten.clear();
+        served.monitors = db_engine::monitor::Monitors::new();
+        served.compact(now, wall, "converted by ovsdb-server");
+        let barrier = served.barrier();
+        let waiting = std::mem::take(&mut served.waiting);
+        self.send(client, barrier, Message::reply(Json::object(), id.clone()));
+        log::info!(target: "ovsdb_server", "committed {name} database schema conversion");
+        self.cancel_monitors(name);
+        self.cancel_waiting(waiting);
+        self.update_server_db(|db| server_db::set(db, name, Some(&schema)));
+        self.disconnect_unaware();
+        Ok(Json::Null)
+    }
+}

@@ -1,0 +1,215 @@
+//! One database that is served: its engine, monitors, log writer and waiting transactions.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Instant, WallTime};
+use db_engine::monitor::Monitors;
+use db_engine::writer::{Report, Ticket, Writer};
+use db_engine::{Changes, Committed, Database, Disk, store, transaction_record};
+use db_model::{DatabaseSchema, Result, UuidSource};
+use json::Json;
+
+use crate::server::ClientId;
+
+/// Identifies a served database for as long as it is served with one schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct DbKey(pub(crate) u64);
+
+/// A transaction that waits for a change.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) client: ClientId,
+    pub(crate) id: Json,
+    pub(crate) params: Json,
+    pub(crate) since: Instant,
+    pub(crate) until: Instant,
+}
+
+/// When the log is compacted without being asked: it is at least this long, ...
+const COMPACT_MIN_LENGTH: u64 = 10 << 20;
+/// ... has grown by this factor since it was compacted, ...
+const COMPACT_GROWTH: u64 = 2;
+/// ... and that is this long ago.
+const COMPACT_MIN_TIME: std::time::Duration = std::time::Duration::from_secs(600);
+
+/// A database that is served.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) key: DbKey,
+    pub(crate) db: Database,
+    pub(crate) monitors: Monitors,
+    pub(crate) writer: Option<Writer>,
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) waiting: Vec<Waiting>,
+    /// Commits that are not written yet, to be taken back if they cannot be.
+    pub(crate) unwritten: VecDeque<(Ticket, Changes)>,
+    /// Whether changes are recorded as differences.
+    pub(crate) differences: bool,
+    /// Whether something changed that waiting transactions may wait for.
+    pub(crate) changed: bool,
+    pub(crate) length: u64,
+    compacted_length: u64,
+    compacted_at: Instant,
+    compacting: bool,
+}
+
+/// Starts the writer of a disk.  `wake` is called when there is a report.
+pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
+
+impl Served {
+    /// A database without a file.
+    pub(crate) fn in_memory(key: DbKey, db: Database) -> Self {
+        Self {
+            key,
+            db,
+            monitors: Monitors::new(),
+            writer: None,
+            file: None,
+            waiting: Vec::new(),
+            unwritten: VecDeque::new(),
+            differences: true,
+            changed: false,
+            length: 0,
+            compacted_length: 0,
+            compacted_at: Instant::ZERO,
+            compacting: false,
+        }
+    }
+
+    /// A database with its disk.
+    pub(crate) fn with_disk(
+        key: DbKey,
+        db: Database,
+        disk: Box<dyn Disk>,
+        wake: &Wake,
+        now: Instant,
+    ) -> std::io::Result<Self> {
+        let length = disk.len();
+        let wake = Arc::clone(wake);
+        let mut this = Self::in_memory(key, db);
+        this.writer = Some(Writer::start(disk, move || wake())?);
+        this.length = length;
+        this.compacted_length = length;
+        this.compacted_at = now;
+        Ok(this)
+    }
+
+    /// Opens a database file.
+    pub(crate) fn open(
+        key: DbKey,
+        path: &Path,
+        uuids: UuidSource,
+        wake: &Wake,
+        now: Instant,
+    ) -> Result<Self> {
+        let (stored, disk) = store::open(path, uuids)?;
+        if let Some(fault) = &stored.fault {
+            log::warn!(target: "ovsdb_file", "{fault}");
+            log::warn!(target: "ovsdb_file",
+                "{}: cut to {} bytes, after the last good of {} transaction(s)",
+                path.display(), stored.end, stored.transactions);
+        }
+        let mut this = Self::with_disk(key, stored.db, Box::new(disk), wake, now)
+            .map_err(|error| db_model::Error::io(&error, "cannot start writer"))?;
+        this.file = Some(path.to_owned());
+        Ok(this)
+    }
+
+    /// The database's name.
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.db.schema().name)
+    }
+
+    /// The schema.
+    pub(crate) fn schema(&self) -> Arc<DatabaseSchema> {
+        Arc::clone(self.db.schema())
+    }
+
+    /// What must be written before anything that follows from the present state may leave.
+    pub(crate) fn barrier(&self) -> Option<(DbKey, Ticket)> {
+        let writer = self.writer.as_ref()?;
+        let last = writer.last();
+        (writer.done() < last).then_some((self.key, last))
+    }
+
+    /// Whether everything up to the ticket is written.
+    pub(crate) fn is_written(&self, ticket: Ticket) -> bool {
+        self.writer.as_ref().is_none_or(|w| w.done() >= ticket)
+    }
+
+    /// Hands a commit to the writer and the monitors.
+    pub(crate) fn commit(&mut self, committed: &Committed, wall: WallTime) {
+        if committed.changes.is_empty() {
+            return;
+        }
+        self.changed = true;
+        if let Some(writer) = &mut self.writer {
+            let record = transaction_record(
+                self.db.schema(),
+                &committed.changes,
+                wall,
+                &committed.comment,
+                self.differences,
+            );
+            if let Some(record) = record {
+                let ticket = writer.append(&record, committed.durable);
+                self.unwritten
+                    .push_back((ticket, committed.changes.clone()));
+            }
+        }
+        self.monitors.committed(committed.id, &committed.changes);
+    }
+
+    /// Begins to write the file anew, with the present rows only.
+    pub(crate) fn compact(
+        &mut self,
+        now: Instant,
+        wall: WallTime,
+        comment: &str,
+    ) -> Option<Ticket> {
+        let snapshot = self.db.snapshot();
+        let writer = self.writer.as_mut()?;
+        self.compacted_at = now;
+        self.compacting = true;
+        Some(writer.replace(snapshot, wall, comment.to_owned()))
+    }
+
+    /// Whether the log should be compacted.
+    pub(crate) fn wants_compaction(&self, now: Instant) -> bool {
+        !self.compacting
+            && self.length >= COMPACT_MIN_LENGTH
+            && self.length >= COMPACT_GROWTH * self.compacted_length
+            && now >= self.compacted_at + COMPACT_MIN_TIME
+    }
+
+    /// Takes note of a report.  An error if commits were taken back.
+    pub(crate) fn written(&mut self, report: Report) -> std::result::Result<(), std::io::Error> {
+        self.length = report.length;
+        if report.replaced {
+            self.compacting = false;
+            if report.result.is_ok() {
+                self.compacted_length = report.length;
+            }
+        }
+        if let Err(error) = report.result {
+            if report.replaced {
+                log::warn!(target: "ovsdb_file", "{}: compaction failed ({error})", self.name());
+                return Ok(());
+            }
+            while let Some((_, changes)) = self.unwritten.pop_back() {
+                self.db.apply(&changes.reversed());
+            }
+            return Err(error);
+        }
+        while self
+            .unwritten
+            .front()
+            .is_some_and(|(ticket, _)| *ticket <= report.ticket)
+        {
+            self.unwritten.pop_front();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,387 @@
+//! The server without sockets: clients' messages in, messages out.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use base::{Clock, Instant, WallTime};
+use db_engine::monitor::{MonitorId, Version};
+use db_engine::writer::Ticket;
+use db_model::{Error, Uuid, UuidSource};
+use io::jsonrpc::Message;
+use json::Json;
+
+use crate::locks::Locks;
+use crate::served::{DbKey, Served, Wake};
+use crate::server_db;
+
+/// Identifies a client's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(pub u64);
+
+/// What a client gets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// A message.
+    Send(Message),
+    /// The end of its connection.
+    Disconnect,
+}
+
+/// An output that may have to wait until something is written.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) barrier: Option<(DbKey, Ticket)>,
+    pub(crate) output: Output,
+}
+
+/// A monitor of a client.
+#[derive(Clone, Debug)]
+pub(crate) struct ClientMonitor {
+    /// The id that the client gave.
+    pub(crate) id: Json,
+    pub(crate) db: Arc<str>,
+    pub(crate) monitor: MonitorId,
+    pub(crate) version: Version,
+}
+
+/// A client.
+#[derive(Debug, Default)]
+pub(crate) struct Client {
+    pub(crate) read_only: bool,
+    /// Whether it copes with databases that come and go.
+    pub(crate) aware: bool,
+    /// Whether it does not take what it is sent: then updates are saved up.
+    pub(crate) backlogged: bool,
+    pub(crate) held: VecDeque<Held>,
+    /// Monitors by the text of the client's id.
+    pub(crate) monitors: BTreeMap<String, ClientMonitor>,
+    pub(crate) locks_lost: usize,
+    /// Whether it is to be disconnected: nothing more is done for it.
+    pub(crate) ending: bool,
+}
+
+/// What status columns say of a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientCensus {
+    /// Locks that it owns.
+    pub locks_held: usize,
+    /// Locks that it waits for.
+    pub locks_waiting: usize,
+    /// Locks that were stolen from it.
+    pub locks_lost: usize,
+}
+
+/// A database server: any number of databases and clients.
+pub struct Server {
+    pub(crate) clock: Clock,
+    pub(crate) dbs: BTreeMap<Arc<str>, Served>,
+    pub(crate) clients: HashMap<ClientId, Client>,
+    pub(crate) locks: Locks,
+    pub(crate) uuids: UuidSource,
+    pub(crate) wake: Wake,
+    /// Clients that may have something to be sent.
+    pub(crate) busy: HashSet<ClientId>,
+    id: Uuid,
+    next_key: u64,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("dbs", &self.dbs.keys())
+            .field("clients", &self.clients.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server with no database but `_Server`.  `seed` makes its UUIDs; `wake` is called
+    /// from other threads when [`Server::run`] has something to do.
+    pub fn new(clock: Clock, seed: [u8; 32], wake: Arc<dyn Fn() + Send + Sync>) -> Self {
+        let mut uuids = UuidSource::new(seed);
+        let id = uuids.next_uuid();
+        let mut this = Self {
+            clock,
+            dbs: BTreeMap::new(),
+            clients: HashMap::new(),
+            locks: Locks::default(),
+            wake,
+            busy: HashSet::new(),
+            id,
+            next_key: 0,
+            uuids,
+        };
+        let key = this.new_key();
+        let db = server_db::new(this.uuids.fork());
+        this.dbs
+            .insert(server_db::NAME.into(), Served::in_memory(key, db));
+        this.update_server_db(|db| server_db::set(db, server_db::NAME, None));
+        this
+    }
+
+    pub(crate) fn new_key(&mut self) -> DbKey {
+        self.next_key += 1;
+        DbKey(self.next_key)
+    }
+
+    /// The server's id, which `get_server_id` tells.
+    pub const fn id(&self) -> Uuid {
+        self.id
+    }
+
+    pub(crate) fn wall(&self) -> WallTime {
+        self.clock.wall()
+    }
+
+    /// A client has connected.  One that is `read_only` may not change anything.
+    pub fn connect(&mut self, client: ClientId, read_only: bool) {
+        let state = Client {
+            read_only,
+            ..Client::default()
+        };
+        self.clients.insert(client, state);
+    }
+
+    /// A client has gone.
+    pub fn disconnect(&mut self, client: ClientId) {
+        let Some(state) = self.clients.remove(&client) else {
+            return;
+        };
+        self.busy.remove(&client);
+        for monitor in state.monitors.values() {
+            if let Some(served) = self.dbs.get_mut(&monitor.db) {
+                served.monitors.remove(monitor.monitor);
+            }
+        }
+        for served in self.dbs.values_mut() {
+            served.waiting.retain(|waiting| waiting.client != client);
+        }
+        for (name, owner) in self.locks.forget(client) {
+            self.notify(owner, "locked", vec![name.into()]);
+        }
+    }
+
+    /// Figures for the status of a client's connection.
+    pub fn client_census(&self, client: ClientId) -> ClientCensus {
+        let (locks_held, locks_waiting) = self.locks.census(client);
+        ClientCensus {
+            locks_held,
+            locks_waiting,
+            locks_lost: self.clients.get(&client).map_or(0, |c| c.locks_lost),
+        }
+    }
+
+    /// Says whether the client's connection has a backlog: while it does, updates for it
+    /// are saved up and combined.
+    pub fn set_backlogged(&mut self, client: ClientId, backlogged: bool) {
+        if let Some(state) = self.clients.get_mut(&client)
+            && state.backlogged != backlogged
+        {
+            state.backlogged = backlogged;
+            if !backlogged {
+                self.flush_client(client);
+            }
+        }
+    }
+
+    pub(crate) fn notify(&mut self, client: ClientId, method: &str, params: Vec<Json>) {
+        self.send(client, None, Message::notification(method, params));
+    }
+
+    /// Queues a message that may leave once `barrier` is written.
+    pub(crate) fn send(
+        &mut self,
+        client: ClientId,
+        barrier: Option<(DbKey, Ticket)>,
+        message: Message,
+    ) {
+        self.output(client, barrier, Output::Send(message));
+    }
+
+    pub(crate) fn output(
+        &mut self,
+        client: ClientId,
+        barrier: Option<(DbKey, Ticket)>,
+        output: Output,
+    ) {
+        if let Some(state) = self.clients.get_mut(&client)
+            && !state.ending
+        {
+            state.ending = output == Output::Disconnect;
+            state.held.push_back(Held { barrier, output });
+            self.busy.insert(client);
+        }
+    }
+
+    /// Takes all outputs that may leave now, each client's in order.
+    pub fn take_outputs(&mut self) -> Vec<(ClientId, Output)> {
+        let mut outputs = Vec::new();
+        for client in std::mem::take(&mut self.busy) {
+            let Some(state) = self.clients.get(&client) else {
+                continue;
+            };
+            let ready = |held: &&Held| held.barrier.is_none_or(|b| self.is_written(b));
+            let count = state.held.iter().take_while(ready).count();
+            if count < state.held.len() {
+                // A report of a writer will let the rest go.
+                self.busy.insert(client);
+            }
+            if let Some(state) = self.clients.get_mut(&client) {
+                outputs.extend(state.held.drain(..count).map(|held| (client, held.output)));
+            }
+        }
+        outputs
+    }
+
+    fn is_written(&self, (key, ticket): (DbKey, Ticket)) -> bool {
+        // A database that is gone holds nobody up.
+        let served = self.dbs.values().find(|served| served.key == key);
+        served.is_none_or(|served| served.is_written(ticket))
+    }
+
+    /// Does what is due: reports of writers, transactions that waited.
+    pub fn run(&mut self, now: Instant) {
+        let names: Vec<Arc<str>> = self.dbs.keys().cloned().collect();
+        for name in &names {
+            self.take_reports(name);
+        }
+        for name in &names {
+            self.run_waiting(name, now);
+            let wall = self.wall();
+            if let Some(served) = self.dbs.get_mut(name)
+                && served.wants_compaction(now)
+            {
+                log::info!(target: "ovsdb_file", "{name}: compacting database online");
+                served.compact(now, wall, "compacting database online");
+            }
+        }
+    }
+
+    fn take_reports(&mut self, name: &Arc<str>) {
+        while let Some(served) = self.dbs.get_mut(name) {
+            let Some(report) = served.writer.as_mut().and_then(|w| w.poll()) else {
+                return;
+            };
+            if let Err(error) = served.written(report) {
+                self.write_failed(name, &error);
+            }
+        }
+    }
+
+    /// Commits could not be written and were taken back: those who were to hear of them hear
+    /// otherwise, and those who watch the database begin anew.
+    fn write_failed(&mut self, name: &Arc<str>, error: &std::io::Error) {
+        let now = self.clock.now();
+        let wall = self.wall();
+        let Some(served) = self.dbs.get_mut(name) else {
+            return;
+        };
+        let key = served.key;
+        log::error!(target: "ovsdb_file", "{name}: write failed ({error})");
+        served.monitors = db_engine::monitor::Monitors::new();
+        // A file that is written anew is sound again, and may need less room.
+        served.compact(now, wall, "recovering from failed write");
+        let reply_error = Error::io(error, "write failed").to_json();
+        for (client, state) in &mut self.clients {
+            let mut ending = state.monitors.values().any(|m| m.db == *name);
+            for held in &mut state.held {
+                if held.barrier.is_none_or(|(held_key, _)| held_key != key) {
+                    continue;
+                }
+                held.barrier = None;
+                match &mut held.output {
+                    Output::Send(Message::Reply { result, .. }) => {
+                        *result = Json::Array(vec![reply_error.clone()]);
+                    }
+                    _ => ending = true,
+                }
+            }
+            if ending {
+                state.held.retain(|held| {
+                    matches!(
+                        &held.output,
+                        Output::Send(Message::Reply { .. } | Message::Error { .. })
+                    )
+                });
+                state.held.push_back(Held {
+                    barrier: None,
+                    output: Output::Disconnect,
+                });
+                state.monitors.clear();
+                state.ending = true;
+                self.busy.insert(*client);
+            }
+        }
+    }
+
+    /// When [`Server::run`] should be called at the latest.
+    pub fn next_deadline(&self) -> Instant {
+        let waiting = self.dbs.values().flat_map(|served| &served.waiting);
+        waiting
+            .map(|waiting| waiting.until)
+            .min()
+            .unwrap_or(server_db::NEVER)
+    }
+
+    /// Tells a client's monitors of what they were not told yet.
+    pub(crate) fn flush_client(&mut self, client: ClientId) {
+        let Some(state) = self.clients.get(&client) else {
+            return;
+        };
+        if state.backlogged || state.ending {
+            return;
+        }
+        let mut messages = Vec::new();
+        for monitor in state.monitors.values() {
+            if let Some(served) = self.dbs.get_mut(&monitor.db)
+                && served.monitors.is_pending(monitor.monitor)
+                && let Some((updates, last)) = served.monitors.flush(&served.db, monitor.monitor)
+            {
+                let message = update_message(monitor, updates, last);
+                messages.push((served.barrier(), message));
+            }
+        }
+        for (barrier, message) in messages {
+            self.send(client, barrier, message);
+        }
+    }
+
+    /// Tells all monitors of a database what is new.
+    pub(crate) fn flush_database(&mut self, name: &Arc<str>) {
+        let watching: Vec<ClientId> = self
+            .clients
+            .iter()
+            .filter(|(_, state)| state.monitors.values().any(|m| m.db == *name))
+            .map(|(client, _)| *client)
+            .collect();
+        for client in watching {
+            self.flush_client(client);
+        }
+    }
+
+    /// Changes `_Server` and tells those who watch it.
+    pub(crate) fn update_server_db(
+        &mut self,
+        change: impl FnOnce(&mut db_engine::Database) -> db_engine::Changes,
+    ) {
+        let name: Arc<str> = server_db::NAME.into();
+        if let Some(served) = self.dbs.get_mut(&name) {
+            let changes = change(&mut served.db);
+            let id = served.db.new_uuid();
+            served.changed |= !changes.is_empty();
+            served.monitors.committed(id, &changes);
+            self.flush_database(&name);
+        }
+    }
+}
+
+/// The notification that tells a monitor of updates.
+pub(crate) fn update_message(monitor: &ClientMonitor, updates: Arc<str>, last: Uuid) -> Message {
+    let id = monitor.id.clone();
+    let updates = Json::Serialized(updates);
+    match monitor.version {
+        Version::V1 => Message::notification("update", vec![id, updates]),
+        Version::V2 => Message::notification("update2", vec![id, updates]),
+        Version::V3 => Message::notification("update3", vec![id, last.to_string().into(), updates]),
+    }
+}

@@ -1,0 +1,102 @@
+//! The `_Server` database, which tells clients about the server itself.
+
+use std::sync::Arc;
+
+use base::Instant;
+use db_engine::{Changes, Database, Transaction};
+use db_model::{Atom, DatabaseSchema, Row, Uuid, UuidSource};
+
+/// Name of the database.
+pub(crate) const NAME: &str = "_Server";
+
+const SCHEMA: &str = r#"{"name":"_Server","version":"1.2.0","cksum":"3009684573 744","tables":{
+"Database":{"isRoot":true,"columns":{
+"name":{"type":"string"},
+"model":{"type":{"key":{"type":"string","enum":["set",["standalone","clustered","relay"]]}}},
+"connected":{"type":"boolean"},
+"leader":{"type":"boolean"},
+"schema":{"type":{"key":"string","min":0,"max":1}},
+"cid":{"type":{"key":"uuid","min":0,"max":1}},
+"sid":{"type":{"key":"uuid","min":0,"max":1}},
+"index":{"type":{"key":"integer","min":0,"max":1}}}}}}"#;
+
+/// An empty `_Server` database.
+pub(crate) fn new(uuids: UuidSource) -> Database {
+    // The text is a constant, and a test parses it.
+    let schema = DatabaseSchema::from_text(SCHEMA).unwrap_or_else(|_| DatabaseSchema {
+        name: NAME.into(),
+        version: String::new(),
+        cksum: String::new(),
+        tables: Vec::new(),
+    });
+    Database::new(Arc::new(schema), uuids)
+}
+
+fn find(db: &Database, name: &str) -> Option<Uuid> {
+    let table = db.table_named("Database")?;
+    let column = table.schema().column_index("name")?;
+    let row = table
+        .iter()
+        .find(|row| row.get(column).as_str() == Some(name))?;
+    Some(row.uuid())
+}
+
+/// Notes that a standalone database is served, with this schema (`_Server` itself has none).
+pub(crate) fn set(db: &mut Database, name: &str, schema: Option<&DatabaseSchema>) -> Changes {
+    let Some(table) = db.schema().table_index("Database") else {
+        return Changes::default();
+    };
+    let known = find(db, name);
+    let uuid = known.unwrap_or_else(|| db.new_uuid());
+    let table_schema = Arc::clone(db.table(table).schema());
+    let mut transaction = Transaction::new(db);
+    if known.is_none() {
+        transaction.insert(table, Row::new(&table_schema, uuid));
+    }
+    if let Some(row) = transaction.modify(table, uuid) {
+        let text = schema.map(|schema| Atom::string(schema.to_json().to_string()));
+        for (column, atom) in [
+            ("name", Some(Atom::string(name))),
+            ("model", Some(Atom::string("standalone"))),
+            ("connected", Some(Atom::Boolean(true))),
+            ("leader", Some(Atom::Boolean(true))),
+            ("schema", text),
+        ] {
+            if let Some(column) = table_schema.column_index(column) {
+                row.set(column, atom.map(Into::into).unwrap_or_default());
+            }
+        }
+    }
+    transaction.commit().unwrap_or_default()
+}
+
+/// Notes that a database is served no more.
+pub(crate) fn remove(db: &mut Database, name: &str) -> Changes {
+    let (Some(table), Some(uuid)) = (db.schema().table_index("Database"), find(db, name)) else {
+        return Changes::default();
+    };
+    let mut transaction = Transaction::new(db);
+    transaction.delete(table, uuid);
+    transaction.commit().unwrap_or_default()
+}
+
+/// When nothing is due.
+pub(crate) const NEVER: Instant = Instant::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_are_listed() {
+        let mut db = new(UuidSource::new([1; 32]));
+        assert_eq!(db.schema().tables.len(), 1);
+        assert!(!set(&mut db, NAME, None).is_empty());
+        assert!(set(&mut db, NAME, None).is_empty());
+        let schema = Arc::clone(db.schema());
+        assert!(!set(&mut db, "x", Some(&schema)).is_empty());
+        assert_eq!(db.table(0).len(), 2);
+        assert!(!remove(&mut db, "x").is_empty());
+        assert_eq!(db.table(0).len(), 1);
+    }
+}

@@ -1,0 +1,114 @@
+//! Transactions of clients: executed at once, or kept until what they wait for has come.
+
+use std::sync::Arc;
+
+use base::Instant;
+use db_engine::{Context, Outcome};
+use io::jsonrpc::Message;
+use json::Json;
+
+use crate::served::Waiting;
+use crate::server::{ClientId, Server};
+
+impl Server {
+    /// Executes a transaction and answers it, now or later.
+    pub(crate) fn transact(
+        &mut self,
+        now: Instant,
+        client: ClientId,
+        name: &Arc<str>,
+        params: Json,
+        id: Json,
+    ) {
+        let waiting = Waiting {
+            client,
+            id,
+            params,
+            since: now,
+            until: Instant::MAX,
+        };
+        self.attempt(now, name, waiting);
+        self.run_waiting(name, now);
+    }
+
+    /// Executes a transaction.  If it must wait, it is kept.
+    fn attempt(&mut self, now: Instant, name: &Arc<str>, mut waiting: Waiting) {
+        let client = waiting.client;
+        let read_only = self.is_read_only(client, name);
+        let wall = self.wall();
+        let Some(served) = self.dbs.get_mut(name) else {
+            return;
+        };
+        let locks = &self.locks;
+        let context = Context {
+            now,
+            since: waiting.since,
+            read_only,
+            owns_lock: &|lock| locks.owns(lock, client),
+        };
+        match served.db.execute(&waiting.params, &context) {
+            Outcome::Wait(until) => {
+                waiting.until = until;
+                served.waiting.push(waiting);
+            }
+            Outcome::Done(result, committed) => {
+                if let Some(committed) = committed {
+                    served.commit(&committed, wall);
+                    let changed = !committed.changes.is_empty();
+                    if changed {
+                        self.flush_database(name);
+                    }
+                }
+                let barrier = self.dbs.get(name).and_then(|served| served.barrier());
+                self.send(client, barrier, Message::reply(result, waiting.id));
+            }
+        }
+    }
+
+    /// Executes waiting transactions again, if something has changed or their time is up.
+    pub(crate) fn run_waiting(&mut self, name: &Arc<str>, now: Instant) {
+        loop {
+            let Some(served) = self.dbs.get_mut(name) else {
+                return;
+            };
+            let changed = std::mem::take(&mut served.changed);
+            let due = |waiting: &mut Waiting| changed || waiting.until <= now;
+            let again: Vec<Waiting> = served.waiting.extract_if(.., due).collect();
+            if again.is_empty() {
+                return;
+            }
+            for waiting in again {
+                self.attempt(now, name, waiting);
+            }
+        }
+    }
+
+    /// The `cancel` notification: ends a waiting transaction.
+    pub(crate) fn cancel(&mut self, client: ClientId, params: &Json) {
+        let Some([id]) = params.as_array() else {
+            return;
+        };
+        for served in self.dbs.values_mut() {
+            let found = served
+                .waiting
+                .iter()
+                .position(|waiting| waiting.client == client && waiting.id == *id);
+            if let Some(at) = found {
+                let waiting = served.waiting.remove(at);
+                self.send(client, None, Message::error("canceled".into(), waiting.id));
+                return;
+            }
+        }
+    }
+
+    /// Ends all transactions that wait for a database that goes.
+    pub(crate) fn cancel_waiting(&mut self, waiting: Vec<Waiting>) {
+        for waiting in waiting {
+            self.send(
+                waiting.client,
+                None,
+                Message::error("canceled".into(), waiting.id),
+            );
+        }
+    }
+}
