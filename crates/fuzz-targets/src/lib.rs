@@ -1,0 +1,22 @@
+//! What the fuzzers call: one function per kind of hostile input, each of which also
+//! checks what must hold of the result.  The folder `seeds` has inputs for each, which the
+//! ordinary tests replay; an input that once failed stays there.
+#![forbid(unsafe_code)]
+
+mod database;
+mod json_text;
+mod packet;
+
+pub use database::database;
+pub use json_text::json_text;
+pub use packet::packet;
+
+/// A fuzz target.
+pub type Target = fn(&[u8]);
+
+/// The targets by the names of their seed folders.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("packet", packet),
+    ("json", json_text),
+    ("database", database),
+];
