@@ -2,7 +2,8 @@
 //!
 //! [`Client`] is the protocol without input or output; [`Replica`] is what it knows of the
 //! database, with the rows that changed; [`Transaction`] gathers changes.  [`table!`]
-//! gives a program typed access to the columns that it uses.
+//! gives a program typed access to the columns that it uses; [`Remote`] is a client with its
+//! connection.
 #![forbid(unsafe_code)]
 
 mod changes;
@@ -10,6 +11,7 @@ mod client;
 mod encode;
 mod interest;
 mod layout;
+mod remote;
 mod replica;
 mod transaction;
 mod typed;
@@ -19,6 +21,7 @@ pub use client::{Client, Request, Ticket};
 pub use encode::{Outcome, Success};
 pub use interest::Interest;
 pub use layout::{ColumnId, ColumnLayout, Layout, TableId, TableLayout};
+pub use remote::Remote;
 pub use replica::{Replica, Row, RowRef, TableReplica};
 pub use transaction::Transaction;
 pub use typed::{Column, Element, Map, MapRef, One, Optional, Set, SetRef, TableColumns, Value};

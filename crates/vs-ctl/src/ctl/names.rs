@@ -17,7 +17,7 @@ pub struct RowName {
 /// What a row's name is matched against.
 #[derive(Clone, Copy, Debug)]
 pub enum By {
-    /// `.` is the table's only row.
+    /// The table has at most one row, which is `.`.
     Dot,
     /// A column of the row itself.
     Column(ColumnId),
@@ -158,6 +158,11 @@ impl<T: Schema> Context<'_, T> {
         {
             return Ok(Some(uuid));
         }
+        if record == "."
+            && let [only] = self.rows(table).as_slice()
+        {
+            return Ok(Some(*only));
+        }
         let names = self.tool.row_names();
         let ways: Vec<By> = names
             .iter()
@@ -190,11 +195,7 @@ impl<T: Schema> Context<'_, T> {
         record: &str,
     ) -> Result<Option<Uuid>, Failure> {
         match by {
-            By::Dot => {
-                let rows = self.rows(table);
-                let only = (record == "." && rows.len() == 1).then(|| rows[0]);
-                Ok(only)
-            }
+            By::Dot => Ok(None),
             By::Column(column) => self.find_one(table, column, record),
             By::Referrer {
                 table: referrer,
