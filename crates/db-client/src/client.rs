@@ -376,6 +376,11 @@ impl Client {
         self.outcomes.pop_front()
     }
 
+    /// Whether [`Client::poll_outcome`] has one.
+    pub fn has_outcome(&self) -> bool {
+        !self.outcomes.is_empty()
+    }
+
     /// From now on wants to hold the lock called `name`, or none.  Transactions then are
     /// sent only while it is held.
     pub fn set_lock(&mut self, name: Option<&str>) {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
+use base::Dirs;
 use base::getopt::utf8_args;
 
 /// What a tool sees of its process: its name, standard streams and environment.
@@ -18,6 +19,8 @@ pub struct Env<'a> {
     pub stdout: &'a mut dyn Write,
     /// Standard error.
     pub stderr: &'a mut dyn Write,
+    /// Where files are.
+    pub dirs: Dirs,
     vars: BTreeMap<OsString, OsString>,
 }
 
@@ -34,6 +37,7 @@ impl<'a> Env<'a> {
             stdin,
             stdout,
             stderr,
+            dirs: Dirs::from_env(),
             vars: BTreeMap::new(),
         }
     }

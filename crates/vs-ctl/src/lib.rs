@@ -8,6 +8,9 @@
 
 pub mod ctl;
 mod env;
+pub mod options;
 pub mod table;
+pub mod usage;
+pub mod vsctl;
 
 pub use env::{Env, Exit, Tool, main};

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use base::Dirs;
 use base::getopt::Opt;
 use base::log::{Level, Logger};
-use base::Dirs;
 use io::tls::TlsConfig;
 
 /// An option of logging or of TLS.

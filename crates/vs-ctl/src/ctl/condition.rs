@@ -30,9 +30,7 @@ impl<T> Context<'_, T> {
         };
         let Some(value_type) = &column.column_type.value else {
             let name = &column.name;
-            return Err(
-                format!("cannot specify key to check for non-map column {name}").into(),
-            );
+            return Err(format!("cannot specify key to check for non-map column {name}").into());
         };
         let key_type = &column.column_type.key;
         let key = text::parse_atom(key_type, &key, Some(self.symbols.table()))?;

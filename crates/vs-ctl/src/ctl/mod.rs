@@ -13,7 +13,6 @@ pub mod show;
 mod symbols;
 pub mod usage;
 
-pub use context::{
-    Cmd, Context, Done, Failure, Handler, Output, Preparation, Prepare, Schema,
-};
+pub use context::{Cmd, Context, Done, Failure, Handler, Output, Preparation, Prepare, Schema};
+pub use run::{Tool, run};
 pub use symbols::Symbols;

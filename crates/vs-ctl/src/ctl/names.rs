@@ -44,7 +44,13 @@ pub enum Named {
 /// Whether `text` names `name`: in full or abbreviated, letters of any case, `-` as `_`.
 fn matches(name: &str, text: &str) -> Option<Match> {
     let same = |(a, b): (u8, u8)| {
-        let fold = |c: u8| if c == b'-' { b'_' } else { c.to_ascii_lowercase() };
+        let fold = |c: u8| {
+            if c == b'-' {
+                b'_'
+            } else {
+                c.to_ascii_lowercase()
+            }
+        };
         fold(a) == fold(b)
     };
     if text.is_empty() || text.len() > name.len() || !name.bytes().zip(text.bytes()).all(same) {
@@ -92,7 +98,10 @@ pub fn find_table(layout: &Layout, name: &str) -> Result<TableId, String> {
         if names.is_empty() {
             format!("unknown table \"{name}\"")
         } else {
-            format!("\"{name}\" matches multiple table names: {}", names.join(", "))
+            format!(
+                "\"{name}\" matches multiple table names: {}",
+                names.join(", ")
+            )
         }
     })
 }
@@ -129,11 +138,7 @@ pub fn find_column_or_uuid(table: &TableLayout, name: &str) -> Result<Named, Str
 }
 
 /// Asks for what is needed to find rows of `table` by name.
-pub fn prepare_rows(
-    table: TableId,
-    names: &[RowName],
-    interest: &mut db_client::Interest,
-) {
+pub fn prepare_rows(table: TableId, names: &[RowName], interest: &mut db_client::Interest) {
     interest.add_table(table);
     for row_name in names.iter().filter(|name| name.table == table) {
         match row_name.by {
@@ -145,6 +150,29 @@ pub fn prepare_rows(
             }
         }
     }
+}
+
+/// How rows of each table are named, for `--help`.
+pub fn describe(layout: &Layout, names: &[RowName]) -> String {
+    let mut text =
+        "Database commands may reference a row in each table in the following ways:\n".to_owned();
+    for (id, table) in layout.tables() {
+        text += &format!("  {}:\n    by UUID\n", table.name);
+        for name in names.iter().filter(|name| name.table == id) {
+            text += &match name.by {
+                By::Dot => "    as \".\"\n".to_owned(),
+                By::Column(column) => format!("    by \"{}\"\n", table[column].name),
+                By::Referrer { table, name, via } => {
+                    let referrer = &layout[table];
+                    format!(
+                        "    via \"{}\" of {} with matching \"{}\"\n",
+                        referrer[via].name, referrer.name, referrer[name].name
+                    )
+                }
+            };
+        }
+    }
+    text
 }
 
 impl<T: Schema> Context<'_, T> {
@@ -282,7 +310,12 @@ mod tests {
 
     #[test]
     fn abbreviations_are_unique_or_whole() {
-        let names = ["CT_Timeout_Policy", "CT_Zone", "Flow_Sample", "Flow_Sample_Set"];
+        let names = [
+            "CT_Timeout_Policy",
+            "CT_Zone",
+            "Flow_Sample",
+            "Flow_Sample_Set",
+        ];
         let find = |text| find(names.iter().map(|n| (*n, *n)), text);
         assert_eq!(find("ct-t"), Ok("CT_Timeout_Policy"));
         assert_eq!(find("CT"), Err(vec!["CT_Timeout_Policy", "CT_Zone"]));

@@ -280,7 +280,8 @@ fn parse<T: Tool>(
             ToolOption::Common(option) => common.set(option, value, &env.dirs),
             ToolOption::Style(option) => plan.style.set(option, value),
             ToolOption::Local(i) => {
-                plan.local.push((local[i].0.to_owned(), value.map(str::to_owned)));
+                plan.local
+                    .push((local[i].0.to_owned(), value.map(str::to_owned)));
                 Ok(())
             }
             ToolOption::NoSyslog => {
@@ -333,6 +334,13 @@ struct Runner<'a, 'e, T: Tool> {
     deadline: Instant,
 }
 
+/// A run of all commands that may be committed.
+struct Attempt<T> {
+    transaction: Transaction,
+    outputs: Vec<Output>,
+    tool: T,
+}
+
 /// Why a run ends before its work is done.
 enum End {
     Exit(Exit),
@@ -356,18 +364,18 @@ impl<T: Tool> Runner<'_, '_, T> {
                 client.is_following() && seen != Some(client.replica().version())
             })?;
             seen = Some(self.remote.client().replica().version());
-            let Some((transaction, outputs)) = self.attempt()? else {
+            let Some(attempt) = self.attempt()? else {
                 continue;
             };
-            let outcome = self.commit(&transaction)?;
+            let outcome = self.commit(&attempt.transaction)?;
             match outcome {
                 Outcome::Unchanged => {
-                    self.print(outputs, &Success::default());
+                    self.print(attempt.outputs, &Success::default());
                     return Ok(Exit::SUCCESS);
                 }
                 Outcome::Success(success) => {
-                    self.print(outputs, &success);
-                    return self.wait_for_daemon(&success);
+                    self.print(attempt.outputs, &success);
+                    return self.wait_for_daemon(&attempt.tool, &success);
                 }
                 Outcome::TryAgain => {}
                 Outcome::NotLocked => {
@@ -418,7 +426,7 @@ impl<T: Tool> Runner<'_, '_, T> {
     }
 
     /// Runs all commands; `None` if one must wait for the database to change.
-    fn attempt(&mut self) -> Result<Option<(Transaction, Vec<Output>)>, End> {
+    fn attempt(&mut self) -> Result<Option<Attempt<T>>, End> {
         let mut tool = T::new(&self.layout);
         let mut uuids = UuidSource::new(seed());
         let mut context = Context {
@@ -444,7 +452,12 @@ impl<T: Tool> Runner<'_, '_, T> {
             }
         }
         context.symbols.check(T::MODULE).map_err(End::Fatal)?;
-        Ok(Some((context.txn, outputs)))
+        let (transaction, outputs) = (context.txn, outputs);
+        Ok(Some(Attempt {
+            transaction,
+            outputs,
+            tool,
+        }))
     }
 
     fn commit(&mut self, transaction: &Transaction) -> Result<Outcome, End> {
@@ -481,12 +494,11 @@ impl<T: Tool> Runner<'_, '_, T> {
         let _ = self.env.stdout.flush();
     }
 
-    fn wait_for_daemon(&mut self, success: &Success) -> Result<Exit, End> {
+    fn wait_for_daemon(&mut self, tool: &T, success: &Success) -> Result<Exit, End> {
         let goal = match success.increment {
             Some(goal) if self.plan.wait && !self.plan.dry_run => goal,
             _ => return Ok(Exit::SUCCESS),
         };
-        let tool = T::new(&self.layout);
         self.wait_until(|remote| {
             let client = remote.client();
             client.is_following() && tool.caught_up(client.replica(), goal)

@@ -149,7 +149,11 @@ impl<T> Tree<'_, '_, T> {
             return datum
                 .keys()
                 .filter_map(db_model::Atom::as_uuid)
-                .filter(|uuid| self.context.txn.has_row(self.context.replica, target, *uuid))
+                .filter(|uuid| {
+                    self.context
+                        .txn
+                        .has_row(self.context.replica, target, *uuid)
+                })
                 .collect::<Vec<Uuid>>()
                 .into_iter()
                 .map(|uuid| self.row(shown, uuid, level))

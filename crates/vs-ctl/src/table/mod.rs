@@ -3,6 +3,8 @@
 mod html;
 
 use base::getopt::Opt;
+use db_model::text::{format_datum, format_datum_bare};
+use db_model::{Atom, ColumnType, Datum, Uuid};
 use json::{Json, Object};
 
 /// How a table is laid out.
@@ -142,6 +144,26 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// A cell that shows a database value of this type.
+    pub fn datum(datum: &Datum, column_type: &ColumnType, style: &Style) -> Self {
+        if style.wants_json() {
+            Self::Json(datum.to_json_of(column_type))
+        } else if style.data == Data::Bare {
+            Self::Text(format_datum_bare(datum))
+        } else {
+            Self::Text(format_datum(datum, column_type))
+        }
+    }
+
+    /// A cell that shows a row's UUID as a database value.
+    pub fn uuid(uuid: Uuid, style: &Style) -> Self {
+        if style.wants_json() {
+            Self::Json(Atom::Uuid(uuid).to_json())
+        } else {
+            Self::Text(uuid.to_string())
+        }
+    }
+
     fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),

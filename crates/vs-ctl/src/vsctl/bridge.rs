@@ -49,9 +49,7 @@ fn check_existing(
     let typed = format!("\"--may-exist {typed}\" but {name}");
     match (parent, &bridge.fake) {
         (None, None) => Ok(()),
-        (None, Some((_, vlan))) => {
-            Err(format!("{typed} is a VLAN bridge for VLAN {vlan}"))
-        }
+        (None, Some((_, vlan))) => Err(format!("{typed} is a VLAN bridge for VLAN {vlan}")),
         (Some(_), None) => Err(format!("{typed} is not a VLAN bridge")),
         (Some(parent), Some((actual, _))) if parent != actual => {
             Err(format!("{typed} has the wrong parent {actual}"))
@@ -69,11 +67,15 @@ fn insert_local_port(ctx: &mut Ctx<'_>, name: &str) -> (Uuid, Uuid) {
     let interface = ctx.insert(t.interface.table);
     let port = ctx.insert(t.port.table);
     let (txn, replica) = (&mut ctx.txn, ctx.replica);
-    t.interface.name.set(txn, replica, interface, Atom::string(name));
+    t.interface
+        .name
+        .set(txn, replica, interface, Atom::string(name));
     let internal = Atom::string("internal");
     t.interface.r#type.set(txn, replica, interface, internal);
     t.port.name.set(txn, replica, port, Atom::string(name));
-    t.port.interfaces.set(txn, replica, port, Atom::Uuid(interface));
+    t.port
+        .interfaces
+        .set(txn, replica, port, Atom::Uuid(interface));
     (port, interface)
 }
 
@@ -116,7 +118,9 @@ fn add_fake_bridge(ctx: &mut Ctx<'_>, name: &str, parent: &str, vlan: i64) -> Do
     let (port, interface) = insert_local_port(ctx, name);
     let t = ctx.tool.tables;
     let (txn, replica) = (&mut ctx.txn, ctx.replica);
-    t.port.fake_bridge.set(txn, replica, port, Atom::Boolean(true));
+    t.port
+        .fake_bridge
+        .set(txn, replica, port, Atom::Boolean(true));
     t.port.tag.set(txn, replica, port, Atom::Integer(vlan));
     put_port(ctx, parent.row, port);
     let bridge = Bridge {

@@ -89,7 +89,12 @@ const PORTS: [Syntax<Handler<Vsctl>>; 9] = [
         port::add_port,
     ),
     syntax(
-        ("add-bond", 4, MANY, "!BRIDGE !BOND +IFACE *COLUMN?:KEY=VALUE"),
+        (
+            "add-bond",
+            4,
+            MANY,
+            "!BRIDGE !BOND +IFACE *COLUMN?:KEY=VALUE",
+        ),
         &[MAY_EXIST, ("--fake-iface", Takes::Nothing)],
         port::prepare_add_bond,
         port::add_bond,
@@ -130,8 +135,16 @@ const CONTROLLERS: [Syntax<Handler<Vsctl>>; 12] = [
         &[PROBE],
         controller::set_controller,
     ),
-    on_model(("get-fail-mode", 1, 1, "!BRIDGE"), &[], controller::get_fail_mode),
-    on_model(("del-fail-mode", 1, 1, "!BRIDGE"), &[], controller::del_fail_mode),
+    on_model(
+        ("get-fail-mode", 1, 1, "!BRIDGE"),
+        &[],
+        controller::get_fail_mode,
+    ),
+    on_model(
+        ("del-fail-mode", 1, 1, "!BRIDGE"),
+        &[],
+        controller::del_fail_mode,
+    ),
     on_model(
         ("set-fail-mode", 2, 2, "!BRIDGE !MODE"),
         &[],
@@ -202,7 +215,11 @@ const OTHERS: [Syntax<Handler<Vsctl>>; 13] = [
         other::prepare_auto_attach,
         other::get_aa_mapping,
     ),
-    on_zones(("add-zone-tp", 3, MANY, ""), &[MAY_EXIST], zone::add_zone_tp),
+    on_zones(
+        ("add-zone-tp", 3, MANY, ""),
+        &[MAY_EXIST],
+        zone::add_zone_tp,
+    ),
     on_zones(("del-zone-tp", 2, 2, ""), &[IF_EXISTS], zone::del_zone_tp),
     on_zones(("list-zone-tp", 1, 1, ""), &[], zone::list_zone_tp),
     on_zones(

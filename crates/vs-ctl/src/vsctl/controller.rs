@@ -211,7 +211,10 @@ pub(super) fn prepare_ssl(prep: &mut Prep<'_>, _: &Command) -> Result<(), String
 pub(super) fn get_ssl(ctx: &mut Ctx<'_>, _: &Command) -> Done {
     let t = ctx.tool.tables;
     let (txn, replica) = (&ctx.txn, ctx.replica);
-    let ssl = ctx.tool.ovs.and_then(|ovs| t.ovs.ssl.get(txn, replica, ovs));
+    let ssl = ctx
+        .tool
+        .ovs
+        .and_then(|ovs| t.ovs.ssl.get(txn, replica, ovs));
     let Some(ssl) = ssl else {
         return Ok(());
     };

@@ -96,8 +96,7 @@ impl Tool for Vsctl {
         });
         ctx.tool.ovs = Some(row);
         if wait {
-            ctx.txn
-                .increment(ovs.table, row, ovs.next_cfg.id(), false);
+            ctx.txn.increment(ovs.table, row, ovs.next_cfg.id(), false);
         }
     }
 
@@ -231,11 +230,7 @@ fn show_tables(layout: &Layout) -> Vec<ShowTable> {
             &["controller", "fail_mode", "datapath_type", "ports"],
         ),
         ("Port", Some("name"), &["tag", "trunks", "interfaces"]),
-        (
-            "Interface",
-            Some("name"),
-            &["type", "options", "error"],
-        ),
+        ("Interface", Some("name"), &["type", "options", "error"]),
         ("Controller", Some("target"), &["is_connected"]),
         ("Manager", Some("target"), &["is_connected"]),
     ];

@@ -155,7 +155,9 @@ fn read_ports(ctx: &Ctx<'_>, model: &mut Model, bridge: &str, row: Uuid, ports: 
             continue;
         }
         let tag = t.port.tag.get(txn, replica, *port);
-        let on = tag.and_then(|tag| fakes.get(&tag)).map_or(bridge, String::as_str);
+        let on = tag
+            .and_then(|tag| fakes.get(&tag))
+            .map_or(bridge, String::as_str);
         for interface in t.port.interfaces.get(txn, replica, *port).iter() {
             let interface_name = t.interface.name.get(txn, replica, interface).to_owned();
             let entry = Interface {
@@ -180,7 +182,9 @@ impl Model {
 
     /// A port, local ports of bridges apart.
     pub(super) fn port(&self, name: &str) -> Option<&Port> {
-        self.ports.get(name).filter(|_| !self.bridges.contains_key(name))
+        self.ports
+            .get(name)
+            .filter(|_| !self.bridges.contains_key(name))
     }
 
     /// An interface, those of local ports apart.
@@ -195,14 +199,13 @@ impl Model {
         &'m self,
         bridge: &'m str,
     ) -> impl Iterator<Item = (&'m String, &'m Port)> {
-        self.ports.iter().filter(move |(_, port)| port.bridge == bridge)
+        self.ports
+            .iter()
+            .filter(move |(_, port)| port.bridge == bridge)
     }
 
     /// The fake bridges of a real bridge.
-    pub(super) fn children<'m>(
-        &'m self,
-        parent: &'m str,
-    ) -> impl Iterator<Item = &'m Bridge> {
+    pub(super) fn children<'m>(&'m self, parent: &'m str) -> impl Iterator<Item = &'m Bridge> {
         let is_child = move |b: &&Bridge| b.fake.as_ref().is_some_and(|(p, _)| p == parent);
         self.bridges.values().filter(is_child)
     }
@@ -232,7 +235,8 @@ impl Model {
     /// Forgets a port and its interfaces.
     pub(super) fn forget_port(&mut self, name: &str) {
         self.ports.remove(name);
-        self.interfaces.retain(|_, interface| interface.port != name);
+        self.interfaces
+            .retain(|_, interface| interface.port != name);
     }
 }
 

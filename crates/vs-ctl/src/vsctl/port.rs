@@ -231,11 +231,7 @@ pub(super) fn del_port(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
         if actual.name != bridge.name {
             let message = format!("bridge {} does not have a port {target}", bridge.name);
             return Err(if actual.parent() == bridge.name {
-                format!(
-                    "{message} (although its child bridge {} does)",
-                    actual.name
-                )
-                .into()
+                format!("{message} (although its child bridge {} does)", actual.name).into()
             } else {
                 message.into()
             });
@@ -296,17 +292,19 @@ pub(super) fn del_bond_iface(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
     let t = ctx.tool.tables;
     let members = t.port.interfaces.get(&ctx.txn, ctx.replica, port.row);
     if members.len() == 1 {
-        return Err(format!(
-            "cannot delete last interface from port {}",
-            interface.port
-        )
-        .into());
+        return Err(format!("cannot delete last interface from port {}", interface.port).into());
     }
     let gone = Datum::from(Atom::Uuid(interface.row));
     let (txn, replica) = (&mut ctx.txn, ctx.replica);
     // Another may take out the other interface meanwhile.
     t.port.interfaces.verify(txn, replica, port.row);
-    txn.drop_keys(replica, t.port.table, port.row, t.port.interfaces.id(), &gone);
+    txn.drop_keys(
+        replica,
+        t.port.table,
+        port.row,
+        t.port.interfaces.id(),
+        &gone,
+    );
     txn.delete(t.interface.table, interface.row);
     model(ctx).interfaces.remove(name);
     Ok(())

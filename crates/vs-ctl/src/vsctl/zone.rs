@@ -120,7 +120,9 @@ pub(super) fn del_zone_tp(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
         return Err(format!("zone id {zone} does not have a policy").into());
     };
     let (txn, replica) = (&mut ctx.txn, ctx.replica);
-    t.ct_zone.timeout_policy.set(txn, replica, row, Datum::EMPTY);
+    t.ct_zone
+        .timeout_policy
+        .set(txn, replica, row, Datum::EMPTY);
     if t.ct_zone.limit.get(txn, replica, row).is_none() {
         delete_zone(ctx, datapath, zone, row);
     }
@@ -158,9 +160,7 @@ fn limited_zone(arg: &str) -> Done<Option<i64>> {
     if arg == "default" {
         return Ok(None);
     }
-    let zone: i64 = arg
-        .parse()
-        .map_err(|_| format!("invalid zone id, {arg}"))?;
+    let zone: i64 = arg.parse().map_err(|_| format!("invalid zone id, {arg}"))?;
     if !(0..=65535).contains(&zone) {
         return Err(format!("zone_id ({zone}) out of range").into());
     }
@@ -170,9 +170,7 @@ fn limited_zone(arg: &str) -> Done<Option<i64>> {
 pub(super) fn set_zone_limit(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
     let zone = limited_zone(cmd.arg(2).unwrap_or_default())?;
     let text = cmd.arg(3).unwrap_or_default();
-    let limit: i64 = text
-        .parse()
-        .map_err(|_| format!("invalid limit, {text}"))?;
+    let limit: i64 = text.parse().map_err(|_| format!("invalid limit, {text}"))?;
     if !(0..=i64::from(u32::MAX)).contains(&limit) {
         return Err(format!("limit ({limit}) out of range").into());
     }

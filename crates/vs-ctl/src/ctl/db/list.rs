@@ -1,14 +1,13 @@
 //! `list` and `find`.
 
 use db_client::{Layout, TableId};
-use db_model::text::{format_datum, format_datum_bare};
-use db_model::{Atom, Datum, Uuid};
+use db_model::Uuid;
 
 use super::{prepare_table, table_arg};
 use crate::ctl::column::parse_condition;
 use crate::ctl::context::{Cmd, Context, Done, Preparation, Schema};
 use crate::ctl::names::{Named, find_column_or_uuid};
-use crate::table::{Cell, Data, Style, Table};
+use crate::table::{Cell, Table};
 
 /// The columns to show: those of `--columns`, or all.
 fn columns<T>(layout: &Layout, table: TableId, cmd: &Cmd<T>) -> Result<Vec<Named>, String> {
@@ -109,10 +108,10 @@ fn show<T: Schema>(
     let mut shown = Table::new(headings);
     for row in rows {
         let cells = columns.iter().map(|column| match column {
-            Named::Uuid => uuid_cell(*row, context.style),
+            Named::Uuid => Cell::uuid(*row, context.style),
             Named::Column(id) => {
                 let column_type = &layout[table][*id].column_type;
-                datum_cell(context.get(table, *row, *id), column_type, context.style)
+                Cell::datum(context.get(table, *row, *id), column_type, context.style)
             }
         });
         let cells = cells.collect();
@@ -120,27 +119,4 @@ fn show<T: Schema>(
     }
     context.out.table = Some(shown);
     Ok(())
-}
-
-/// A cell that shows a column's value.
-pub(crate) fn datum_cell(
-    datum: &Datum,
-    column_type: &db_model::ColumnType,
-    style: &Style,
-) -> Cell {
-    if style.wants_json() {
-        Cell::Json(datum.to_json_of(column_type))
-    } else if style.data == Data::Bare {
-        Cell::Text(format_datum_bare(datum))
-    } else {
-        Cell::Text(format_datum(datum, column_type))
-    }
-}
-
-fn uuid_cell(uuid: Uuid, style: &Style) -> Cell {
-    if style.wants_json() {
-        Cell::Json(Atom::Uuid(uuid).to_json())
-    } else {
-        Cell::Text(uuid.to_string())
-    }
 }

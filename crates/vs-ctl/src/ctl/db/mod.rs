@@ -6,8 +6,10 @@ mod list;
 mod read;
 mod write;
 
+pub(crate) use write::prepare_assignments;
+
 use super::command::{Syntax, Takes};
-use super::context::{Cmd, Context, Done, Handler, Preparation, Schema};
+use super::context::{Cmd, Context, Done, Handler, Preparation, Prepare, Schema};
 use super::names::{find_table, prepare_rows};
 use db_client::TableId;
 
@@ -84,7 +86,12 @@ pub const fn commands<T: Schema>() -> [Syntax<Handler<T>>; 11] {
             create::destroy,
         ),
         syntax(
-            ("wait-until", 2, usize::MAX, "!TABLE !RECORD *COLUMN?:KEY=VALUE"),
+            (
+                "wait-until",
+                2,
+                usize::MAX,
+                "!TABLE !RECORD *COLUMN?:KEY=VALUE",
+            ),
             &[],
             read::prepare_wait_until,
             read::wait_until,
@@ -92,7 +99,6 @@ pub const fn commands<T: Schema>() -> [Syntax<Handler<T>>; 11] {
     ]
 }
 
-type Prepare<T> = fn(&mut Preparation<'_, T>, &Cmd<T>) -> Result<(), String>;
 type Run<T> = fn(&mut Context<'_, T>, &Cmd<T>) -> Done;
 
 /// One command: its name, fewest and most arguments, and their description; its options;

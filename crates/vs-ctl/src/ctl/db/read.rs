@@ -50,9 +50,7 @@ pub(super) fn get<T: Schema>(context: &mut Context<'_, T>, cmd: &Cmd<T>) -> Done
         };
         let name = &column.name;
         if !column.column_type.is_map() {
-            return Err(
-                format!("cannot specify key to get for non-map column {name}").into(),
-            );
+            return Err(format!("cannot specify key to get for non-map column {name}").into());
         }
         let typed = key;
         let key_type = &column.column_type.key;

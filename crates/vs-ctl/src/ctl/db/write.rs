@@ -128,7 +128,14 @@ pub(super) fn remove<T: Schema>(context: &mut Context<'_, T>, cmd: &Cmd<T>) -> D
         new = new.subtract(&datum);
     }
     if new.len() < column.column_type.min as usize {
-        return Err(size_error("remove", &layout, table, id, new.len(), "minimum"));
+        return Err(size_error(
+            "remove",
+            &layout,
+            table,
+            id,
+            new.len(),
+            "minimum",
+        ));
     }
     if column.column_type.min == 0 {
         let gone: Vec<Atom> = old
@@ -137,7 +144,9 @@ pub(super) fn remove<T: Schema>(context: &mut Context<'_, T>, cmd: &Cmd<T>) -> D
             .cloned()
             .collect();
         let gone = Datum::from_set_lossy(gone);
-        context.txn.drop_keys(context.replica, table, row, id, &gone);
+        context
+            .txn
+            .drop_keys(context.replica, table, row, id, &gone);
     } else {
         context.verify(table, row, id);
         context.txn.set(context.replica, table, row, id, new);
@@ -241,9 +250,7 @@ impl<T> Context<'_, T> {
         };
         let Some(value_type) = &column_type.value else {
             let name = &column.name;
-            return Err(
-                format!("cannot specify key to set for non-map column {name}").into(),
-            );
+            return Err(format!("cannot specify key to set for non-map column {name}").into());
         };
         let key = text::parse_atom(&column_type.key, &key, Some(self.symbols.table()))?;
         let value = text::parse_atom(value_type, value, Some(self.symbols.table()))?;
