@@ -124,7 +124,7 @@ pub fn run<T: Tool>(env: &mut Env<'_>, args: &[String]) -> Exit {
     let logger = Logger::new(&env.program, &clock, TOOL_MODULES);
     logger.bind_thread("");
     logger.set_level(None, Some(Destination::Console), Level::Warn);
-    logger.set_level(Some("reconnect"), None, Level::Warn);
+    logger.set_level(Some("reconnect"), None, Level::Err);
     let mut common = Common::new(logger);
     let plan = match parse::<T>(env, args, &layout, &schema.version, &mut common) {
         Ok(plan) => plan,
