@@ -115,8 +115,7 @@ impl LinkHandle {
 
     pub(crate) fn stats(&self) -> io::Result<LinkStats> {
         let index = self.index()?;
-        let link = lock(&self.routes).link(LinkRef::Index(index))?;
-        Ok(link.stats.unwrap_or_default())
+        lock(&self.routes).stats(index)
     }
 
     pub(crate) fn addresses(&self) -> Vec<(IpAddr, u8)> {

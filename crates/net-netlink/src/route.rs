@@ -13,6 +13,10 @@ pub mod kind {
     pub const DEL_LINK: u16 = 17;
     /// Asks for links.
     pub const GET_LINK: u16 = 18;
+    /// What a link has counted.
+    pub const NEW_STATS: u16 = 92;
+    /// Asks for what a link has counted.
+    pub const GET_STATS: u16 = 94;
     /// An address was added, or is to be.
     pub const NEW_ADDR: u16 = 20;
     /// An address is gone, or is to go.
@@ -49,6 +53,10 @@ pub mod flag {
 const LINK_HEADER: usize = 16;
 /// Length of `struct ifaddrmsg`.
 const ADDR_HEADER: usize = 8;
+
+/// Length of `struct if_stats_msg`.
+const STATS_HEADER: usize = 12;
+const IFLA_STATS_LINK_64: u16 = 1;
 
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
@@ -243,6 +251,25 @@ pub fn get_link(link: LinkRef<'_>) -> Builder {
 /// Asks for all links.
 pub fn dump_links() -> Builder {
     link_request(kind::GET_LINK, nl::DUMP, LinkRef::Index(0), (0, 0))
+}
+
+/// Asks for what a link has counted, and nothing else: much cheaper than the whole link.
+pub fn get_stats(index: u32) -> Builder {
+    let mut builder = Builder::new(kind::GET_STATS, 0);
+    let mut header = [0; STATS_HEADER];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&(1u32 << (IFLA_STATS_LINK_64 - 1)).to_ne_bytes());
+    builder.raw(&header);
+    builder
+}
+
+/// What a link has counted, from the answer to [`get_stats`].
+pub fn parse_stats(message: &Message<'_>) -> Option<LinkStats> {
+    if message.header.kind != kind::NEW_STATS {
+        return None;
+    }
+    let stats = message.attrs_after(STATS_HEADER).find(IFLA_STATS_LINK_64)?;
+    Some(LinkStats::parse(stats.value))
 }
 
 /// Takes a link away.

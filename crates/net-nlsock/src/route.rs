@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use net_netlink::Message;
-use net_netlink::route::{self, Address, Link, LinkRef, VethEnd};
+use net_netlink::route::{self, Address, Link, LinkRef, LinkStats, VethEnd};
 use sys::netns::NetNs;
 
 use crate::socket::{Protocol, Socket};
@@ -47,6 +47,17 @@ impl Routes {
         let keep = |message: &Message<'_>| found = Link::parse(message);
         self.0.transact(&mut route::get_link(link), keep)?;
         found.ok_or_else(|| io::Error::other("netlink answer without a link"))
+    }
+
+    /// What a link has counted.
+    ///
+    /// # Errors
+    /// As the kernel gives them: "No such device" if there is none.
+    pub fn stats(&mut self, index: u32) -> io::Result<LinkStats> {
+        let mut found = None;
+        let keep = |message: &Message<'_>| found = route::parse_stats(message);
+        self.0.transact(&mut route::get_stats(index), keep)?;
+        found.ok_or_else(|| io::Error::other("netlink answer without statistics"))
     }
 
     /// Makes a pair of virtual Ethernet links.

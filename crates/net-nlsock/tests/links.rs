@@ -34,6 +34,7 @@ fn a_veth_pair_is_made_changed_and_deleted() {
     assert_eq!((link.mac, link.mtu), (Some(mac), 1400));
     assert_eq!((link.kind.as_str(), link.has_carrier()), ("veth", true));
     assert!(link.stats.is_some());
+    assert_eq!(routes.stats(link.index).unwrap().tx_dropped, 0);
     let address = Address {
         index: link.index,
         ip: "10.9.8.7".parse::<IpAddr>().unwrap(),
