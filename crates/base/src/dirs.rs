@@ -25,7 +25,8 @@ impl Dirs {
         Self::with(|name| std::env::var_os(name).map(PathBuf::from))
     }
 
-    fn with(variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
+    /// The directories that `variable` gives for the names of environment variables.
+    pub fn with(variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
         let dir = |name, default: &str| variable(name).unwrap_or_else(|| default.into());
         let sysconf = dir("OVS_SYSCONFDIR", "/etc");
         // A moved configuration directory takes the databases along.

@@ -6,6 +6,7 @@
 //! [`Env::program`] is the name that messages begin with.
 #![forbid(unsafe_code)]
 
+pub mod appctl;
 pub mod ctl;
 mod env;
 pub mod options;

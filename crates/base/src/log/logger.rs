@@ -273,6 +273,26 @@ impl Logger {
         });
     }
 
+    /// Logs why the program ends, everywhere but on the console, where it is said in the form
+    /// of tools: `PROGRAM: TEXT`.
+    pub fn fatal(&self, module: &str, text: &str) {
+        let console = Destination::Console as usize;
+        let mut state = self.state();
+        let levels = state.levels(module);
+        if let Some(known) = state.modules.get_mut(module) {
+            known.levels[console] = Level::Off;
+        }
+        drop(state);
+        self.log(Level::Emer, module, text);
+        let mut state = self.state();
+        if let Some(known) = state.modules.get_mut(module) {
+            known.levels[console] = levels[console];
+        }
+        let line = format!("{}: {text}\n", self.0.program);
+        // The stream that would show a write error is the one that fails.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+
     /// Whether a limited message may be logged now.  Tells of the messages that were not.
     pub(super) fn admit(&self, module: &str, level: Level, limit: &Limit) -> bool {
         let now = self.0.clock.now();

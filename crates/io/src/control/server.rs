@@ -139,7 +139,7 @@ impl ControlServer {
     ///
     /// # Errors
     /// It cannot listen there: a daemon then says
-    /// `could not initialize control socket PATH (REASON)`, which is the text of the error.
+    /// `PATH: could not initialize control socket (REASON)`, which is the text of the error.
     pub fn new(
         net: &Net,
         dirs: &Dirs,
@@ -304,6 +304,7 @@ impl Connection {
         };
         let result = match answer.body {
             Body::Error(text) => {
+                let text = self.line(text);
                 log::debug!(target: "unixctl", "replying with error, id={}: \"{text}\"", answer.id);
                 self.rpc.send(&Message::error(Json::from(text), answer.id));
                 return;
@@ -312,7 +313,7 @@ impl Connection {
                 self.format = format;
                 String::new().into()
             }
-            Body::Text(text) => Json::from(text),
+            Body::Text(text) => Json::from(self.line(text)),
             Body::Json(value) => value,
         };
         let result = match (self.format, result) {
@@ -321,6 +322,14 @@ impl Connection {
         };
         log::debug!(target: "unixctl", "replying with success, id={}: \"{result}\"", answer.id);
         self.rpc.send(&Message::reply(result, answer.id));
+    }
+
+    /// Ends text with a new-line, which tools older than 3.4 do not add themselves.
+    fn line(&self, mut text: String) -> String {
+        if self.format == Format::Text && !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text
     }
 
     fn next_request(&mut self) -> io::Result<Option<(String, Vec<String>, Json)>> {

@@ -84,12 +84,12 @@ impl Core {
     /// for processes whose part is over.
     ///
     /// # Errors
-    /// The text that the daemon ends with; it was logged.
+    /// The text that the daemon ends with; it was logged and printed.
     pub fn start(settings: CoreSettings) -> Result<Result<Self, u8>, String> {
         let logger = settings.logger.clone();
         logger.bind_thread("");
         Self::try_start(settings).inspect_err(|text| {
-            logger.log(base::log::Level::Emer, "daemon_unix", text);
+            logger.fatal("daemon_unix", text);
         })
     }
 

@@ -229,12 +229,8 @@ fn supervise(
 ) -> Result<Supervised, String> {
     let clock = base::Clock::new();
     let mut crashes = 0;
-    let mut started = None;
+    let mut last_restart: Option<base::Instant> = None;
     loop {
-        let pause = started.map(|at| clock.now().since(at));
-        if let Some(pause) = pause.filter(|p| *p < RESTART_PAUSE) {
-            std::thread::sleep(RESTART_PAUSE - pause);
-        }
         let (child, from_child) = match split()? {
             Split::New(to_monitor) => {
                 logger.bind_thread("");
@@ -252,9 +248,6 @@ fn supervise(
             let _ = rustix::io::write(&ready, &[0]);
             leave_terminal(logger, options.no_chdir);
         }
-        if started.is_some() || crashes > 0 {
-            log::debug!(target: "daemon_unix", "pid {child} started");
-        }
         let status = wait(child)?;
         let how = describe(status);
         if !is_crash(status) {
@@ -262,17 +255,14 @@ fn supervise(
             return Ok(Supervised::Over(0));
         }
         crashes += 1;
-        let early = started.is_some_and(|at| clock.now().since(at) < RESTART_PAUSE);
-        let waiting = if early {
-            ", waiting until 10 seconds since last restart"
-        } else {
-            ""
-        };
-        log::error!(target: "daemon_unix",
-            "{crashes} crashes: pid {child} died, {how}{waiting}, restarting");
-        started.get_or_insert(clock.now());
-        if !early {
-            started = Some(clock.now());
+        let what = format!("{crashes} crashes: pid {child} died, {how}");
+        let since = last_restart.map(|at| clock.now().since(at));
+        if let Some(since) = since.filter(|since| *since < RESTART_PAUSE) {
+            log::warn!(target: "daemon_unix",
+                "{what}, waiting until 10 seconds since last restart");
+            std::thread::sleep(RESTART_PAUSE - since);
         }
+        last_restart = Some(clock.now());
+        log::error!(target: "daemon_unix", "{what}, restarting");
     }
 }

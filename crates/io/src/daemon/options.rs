@@ -41,8 +41,8 @@ impl LogOption {
                 .set(text)
                 .map_err(|error| format!("processing \"{text}\": {error}")),
             Self::LogFile => {
-                let default = format!("{}.log", logger.program());
-                let path = dirs.log.join(value.unwrap_or(&default));
+                let default = || dirs.log.join(format!("{}.log", logger.program()));
+                let path = value.map_or_else(default, PathBuf::from);
                 // The program runs without a log file rather than not at all.
                 let _ = logger.open_file(&path);
                 Ok(())
