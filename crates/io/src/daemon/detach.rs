@@ -1,7 +1,7 @@
 //! Going to the background, and the process that watches over a daemon.
 
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,6 +29,8 @@ pub struct Daemon {
     no_chdir: bool,
     /// Tells the process that waits for us that we are ready.
     ready: Option<OwnedFd>,
+    /// Where a monitor reads of a crash.
+    crash: Option<OwnedFd>,
     _pidfile: Option<Pidfile>,
 }
 
@@ -53,6 +55,7 @@ impl Daemon {
             return Err(format!("{path}: already running as pid {pid}, aborting"));
         }
         let mut ready = None;
+        let mut crash = None;
         if options.detach {
             match split()? {
                 Split::Waiting(child, from_child) => {
@@ -65,7 +68,10 @@ impl Daemon {
         }
         if options.monitor {
             match supervise(options, logger, &mut ready)? {
-                Supervised::Daemon(to_monitor) => ready = Some(to_monitor),
+                Supervised::Daemon(to_monitor, report) => {
+                    ready = Some(to_monitor);
+                    crash = Some(report);
+                }
                 Supervised::Over(status) => return Ok(Start::Exit(status)),
             }
         }
@@ -78,12 +84,18 @@ impl Daemon {
             detach: options.detach,
             no_chdir: options.no_chdir,
             ready,
+            crash,
             _pidfile: pidfile,
         }))
     }
 
     /// Tells whoever waits that the daemon is ready, and lets go of the terminal.
     pub fn complete(&mut self) {
+        let log = || Some(self.logger.file_handle()?.into());
+        let stderr = || io::stderr().as_fd().try_clone_to_owned().ok();
+        if let Some(report) = self.crash.take().or_else(log).or_else(stderr) {
+            sys::crash::install(report);
+        }
         if let Some(ready) = self.ready.take() {
             // Whoever waited may be gone.
             let _ = rustix::io::write(&ready, &[0]);
@@ -215,8 +227,20 @@ fn is_crash(status: WaitStatus) -> bool {
     by_signal || status.exit_status() == Some(PANIC_STATUS)
 }
 
+/// Logs what a process that crashed has said of it.
+fn log_report(report: OwnedFd) {
+    let mut text = Vec::new();
+    // It ends where the child's end was closed; what is there counts.
+    let _ = std::fs::File::from(report).read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text);
+    if !text.is_empty() {
+        log::warn!(target: "backtrace", "{}", text.trim_end());
+    }
+}
+
 enum Supervised {
-    Daemon(OwnedFd),
+    /// The daemon: where it says that it is ready, and where it reports a crash.
+    Daemon(OwnedFd, OwnedFd),
     Over(u8),
 }
 
@@ -231,10 +255,12 @@ fn supervise(
     let mut crashes = 0;
     let mut last_restart: Option<base::Instant> = None;
     loop {
+        let flags = rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK;
+        let (report, to_report) = rustix::pipe::pipe_with(flags).map_err(|e| text("pipe", e))?;
         let (child, from_child) = match split()? {
             Split::New(to_monitor) => {
                 logger.bind_thread("");
-                return Ok(Supervised::Daemon(to_monitor));
+                return Ok(Supervised::Daemon(to_monitor, to_report));
             }
             Split::Waiting(child, from_child) => (child, from_child),
         };
@@ -254,6 +280,7 @@ fn supervise(
             log::info!(target: "daemon_unix", "pid {child} died, {how}, exiting");
             return Ok(Supervised::Over(0));
         }
+        log_report(report);
         crashes += 1;
         let what = format!("{crashes} crashes: pid {child} died, {how}");
         let since = last_restart.map(|at| clock.now().since(at));
