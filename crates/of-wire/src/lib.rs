@@ -6,11 +6,18 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+pub mod codec;
 pub mod error;
+pub mod format_names;
 pub mod message;
+pub mod of10_match;
+pub mod oxm;
+pub mod text;
 pub mod version;
+mod wire;
 
 pub use action::Action;
+pub use codec::{Dialect, Kind};
 pub use error::ErrorCode;
 pub use message::{Body, Message};
 pub use net_flow::{Formats, PortNo, Subfield};

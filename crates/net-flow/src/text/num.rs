@@ -127,7 +127,7 @@ pub fn wide_int(s: &str, bytes: u8) -> Result<(u128, &str), IntError> {
             return Err(IntError::Syntax);
         }
         let digits = hex[..len].trim_start_matches('0');
-        if digits.len() > usize::from(bytes) * 2 {
+        if digits.len() > usize::from(bytes) * 2 || digits.len() > 32 {
             return Err(IntError::TooLarge);
         }
         let value = if digits.is_empty() {

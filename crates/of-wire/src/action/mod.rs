@@ -3,6 +3,8 @@
 //! One file per family holds the payload types, the encodings (OpenFlow 1.0, 1.1 and
 //! later, Nicira) and the text of its actions.
 
+mod check;
+mod codec;
 mod conntrack;
 mod encap;
 mod field;
@@ -13,17 +15,31 @@ mod instruction;
 mod learn;
 mod output;
 mod sample;
+mod text;
+mod wire_nested;
+pub(crate) use wire_nested::{pull_property, put_property};
+mod wire_nicira;
+mod wire_standard;
 
-pub use conntrack::{Ct, CtZone, Nat, NatRange};
+pub use check::{CheckParams, check, verify};
+pub use codec::{decode_actions, decode_instructions, encode_actions, encode_instructions};
+pub use conntrack::{
+    ALG_FTP, ALG_TFTP, Ct, CtZone, NAT_DST, NAT_HASH, NAT_PERSISTENT, NAT_RANDOM, NAT_SRC, Nat,
+    NatRange,
+};
 pub use encap::{Decap, Encap, EncapProp};
-pub use field::{Move, SetField};
+pub use field::{Move, SetField, SetForm};
 pub use flow_table::{Conjunction, FinTimeout, Resubmit};
 pub use hash::{Bundle, BundleAlgorithm, HashFields, Multipath, MultipathAlgorithm};
 pub use header::{SetL4Port, SetVlan};
 pub use instruction::WriteMetadata;
 pub use learn::{Learn, LearnDst, LearnSpec, LearnSrc};
-pub use output::{CheckPktLarger, Controller, Enqueue, Output, OutputReg, OutputTrunc};
+pub use output::{
+    CheckPktLarger, Controller, Enqueue, Output, OutputReg, OutputTrunc, reason_name,
+};
 pub use sample::{Sample, SampleDirection, SampleId};
+pub(crate) use text::parse_table;
+pub use text::{ListError, Parser, action_names, put_actions};
 
 use std::net::Ipv4Addr;
 
@@ -55,7 +71,10 @@ pub enum Action {
     /// Write the VLAN priority.
     SetVlanPcp(SetVlan<u8>),
     /// Remove the outermost VLAN tag.
-    StripVlan,
+    StripVlan {
+        /// Said as OpenFlow 1.1's `pop_vlan`, which matters to text only.
+        pop: bool,
+    },
     /// Add a VLAN tag with this Ethernet type.
     PushVlan(u16),
     /// Write the Ethernet source.
@@ -106,7 +125,12 @@ pub enum Action {
     /// Remove the outermost header.
     Decap(Decap),
     /// Write the tunnel id.
-    SetTunnel(u64),
+    SetTunnel {
+        /// The id.
+        id: u64,
+        /// Said as `set_tunnel64`, which matters to text only.
+        wide: bool,
+    },
     /// Choose the queue for later output.
     SetQueue(u32),
     /// Back to the default queue.
@@ -160,4 +184,105 @@ pub enum Action {
     WriteMetadata(WriteMetadata),
     /// Go on in a later table.
     GotoTable(u8),
+}
+
+impl Action {
+    /// Its name in text.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Output(_) | Self::OutputTrunc(_) => "output",
+            Self::Group(_) => "group",
+            Self::Controller(_) => "controller",
+            Self::Enqueue(_) => "enqueue",
+            Self::OutputReg(_) => "output_reg",
+            Self::Bundle(_) => "bundle",
+            Self::SetField(_) => "set_field",
+            Self::SetVlanVid(_) => "set_vlan_vid",
+            Self::SetVlanPcp(_) => "set_vlan_pcp",
+            Self::StripVlan { .. } => "strip_vlan",
+            Self::PushVlan(_) => "push_vlan",
+            Self::SetEthSrc(_) => "mod_dl_src",
+            Self::SetEthDst(_) => "mod_dl_dst",
+            Self::SetIpv4Src(_) => "mod_nw_src",
+            Self::SetIpv4Dst(_) => "mod_nw_dst",
+            Self::SetIpDscp(_) => "mod_nw_tos",
+            Self::SetIpEcn(_) => "mod_nw_ecn",
+            Self::SetIpTtl(_) => "mod_nw_ttl",
+            Self::SetL4SrcPort(_) => "mod_tp_src",
+            Self::SetL4DstPort(_) => "mod_tp_dst",
+            Self::Move(_) => "move",
+            Self::StackPush(_) => "push",
+            Self::StackPop(_) => "pop",
+            Self::DecTtl(_) => "dec_ttl",
+            Self::SetMplsLabel(_) => "set_mpls_label",
+            Self::SetMplsTc(_) => "set_mpls_tc",
+            Self::SetMplsTtl(_) => "set_mpls_ttl",
+            Self::DecMplsTtl => "dec_mpls_ttl",
+            Self::PushMpls(_) => "push_mpls",
+            Self::PopMpls(_) => "pop_mpls",
+            Self::DecNshTtl => "dec_nsh_ttl",
+            Self::DeleteField(_) => "delete_field",
+            Self::Encap(_) => "encap",
+            Self::Decap(_) => "decap",
+            Self::SetTunnel { .. } => "set_tunnel",
+            Self::SetQueue(_) => "set_queue",
+            Self::PopQueue => "pop_queue",
+            Self::FinTimeout(_) => "fin_timeout",
+            Self::Resubmit(_) => "resubmit",
+            Self::Learn(_) => "learn",
+            Self::Conjunction(_) => "conjunction",
+            Self::Multipath(_) => "multipath",
+            Self::Note(_) => "note",
+            Self::Exit => "exit",
+            Self::Sample(_) => "sample",
+            Self::UnrollXlate { .. } => "unroll_xlate",
+            Self::Ct(_) => "ct",
+            Self::CtClear => "ct_clear",
+            Self::Nat(_) => "nat",
+            Self::Clone(_) => "clone",
+            Self::CheckPktLarger(_) => "check_pkt_larger",
+            Self::DebugRecirc => "debug_recirc",
+            Self::DebugSlow => "debug_slow",
+            Self::Meter(_) => "meter",
+            Self::ClearActions => "clear_actions",
+            Self::WriteActions(_) => "write_actions",
+            Self::WriteMetadata(_) => "write_metadata",
+            Self::GotoTable(_) => "goto_table",
+        }
+    }
+
+    /// The part of a field that it writes, if it writes one by name.
+    pub fn written_field(&self) -> Option<Field> {
+        match self {
+            Self::SetField(a) => Some(a.field),
+            Self::Move(a) => Some(a.dst.field),
+            Self::StackPop(dst) => Some(dst.field),
+            Self::Multipath(a) => Some(a.dst.field),
+            Self::Bundle(a) => a.dst.map(|dst| dst.field),
+            _ => None,
+        }
+    }
+
+    /// Whether it sends to `port`.
+    pub fn outputs_to(&self, port: net_flow::PortNo) -> bool {
+        match self {
+            Self::Output(a) => a.port == port,
+            Self::OutputTrunc(a) => a.port == port,
+            Self::Enqueue(a) => a.port == port,
+            Self::Controller(_) => port == net_flow::PortNo::CONTROLLER,
+            Self::WriteActions(list) | Self::Clone(list) => list.iter().any(|a| a.outputs_to(port)),
+            _ => false,
+        }
+    }
+
+    /// Whether it hands packets to group `group`.
+    pub fn uses_group(&self, group: u32) -> bool {
+        match self {
+            Self::Group(id) => *id == group,
+            Self::WriteActions(list) | Self::Clone(list) => {
+                list.iter().any(|a| a.uses_group(group))
+            }
+            _ => false,
+        }
+    }
 }

@@ -51,8 +51,10 @@ pub struct FlowMod {
     pub cookie: u64,
     /// 0 for flows of any cookie.
     pub cookie_mask: u64,
-    /// The cookie to give; `None` leaves it as it is.
+    /// The cookie to give to a new flow; `None` is unsaid.
     pub new_cookie: Option<u64>,
+    /// A modify gives `new_cookie` to the flows that it finds, too (OpenFlow 1.0 only).
+    pub modify_cookie: bool,
     /// The table; 255 for all (delete), or for the switch to choose (add).
     pub table: u8,
     /// Seconds of disuse after which it goes, 0 for never.
@@ -83,6 +85,7 @@ impl FlowMod {
             cookie: 0,
             cookie_mask: 0,
             new_cookie: None,
+            modify_cookie: false,
             table: 0,
             idle_timeout: 0,
             hard_timeout: 0,
@@ -156,6 +159,8 @@ pub struct FlowStatsRequest {
     pub out_group: u32,
     /// Flows in this table; 255 for all.
     pub table: u8,
+    /// Asked in Nicira's form, so that the answer must have it too (OpenFlow 1.0).
+    pub nicira: bool,
 }
 
 /// A flow with its statistics.

@@ -48,7 +48,7 @@ pub struct PacketIn {
     /// The packet, possibly cut.
     pub packet: Vec<u8>,
     /// Its whole length.
-    pub total_len: u16,
+    pub total_len: u32,
     /// Its buffer in the switch.
     pub buffer_id: Option<u32>,
     /// Why.
