@@ -35,6 +35,7 @@ fn resubmit(table: u8) -> Action {
         in_port: PortNo::IN_PORT,
         table,
         with_ct_orig: false,
+        plain: false,
     })
 }
 
@@ -318,7 +319,7 @@ fn a_tag_that_comes_out_as_it_was_matters_as_a_whole() {
         0,
         0,
         everything(),
-        vec![Action::StripVlan, output(PortNo::NORMAL)],
+        vec![Action::StripVlan { pop: false }, output(PortNo::NORMAL)],
     )];
     let mut br = bridge(1, 2, &rules);
     bundle(&mut br, 1, |b| {

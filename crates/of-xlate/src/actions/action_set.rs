@@ -10,7 +10,7 @@ use crate::trace::{NodeKind, actions_text};
 /// that was written counts.
 const fn place(action: &Action) -> Option<usize> {
     Some(match action {
-        Action::StripVlan => 0,
+        Action::StripVlan { .. } => 0,
         Action::PopMpls(_) => 1,
         Action::Decap(_) => 2,
         Action::Encap(_) => 3,
@@ -57,7 +57,7 @@ const fn is_set(action: &Action) -> bool {
             | Action::SetMplsTc(_)
             | Action::SetMplsTtl(_)
             | Action::SetQueue(_)
-            | Action::SetTunnel(_)
+            | Action::SetTunnel { .. }
             | Action::SetVlanPcp(_)
             | Action::SetVlanVid(_)
     )
@@ -144,12 +144,12 @@ mod tests {
             output(1),
             Action::SetQueue(5),
             Action::PushVlan(0x8100),
-            Action::StripVlan,
+            Action::StripVlan { pop: false },
             output(2),
         ];
         let list = in_order(&set);
         let wanted = [
-            Action::StripVlan,
+            Action::StripVlan { pop: false },
             Action::PushVlan(0x8100),
             Action::SetQueue(5),
             output(2),

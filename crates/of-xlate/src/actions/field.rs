@@ -53,7 +53,7 @@ impl Ctx<'_> {
     }
 
     pub(crate) fn move_field(&mut self, action: Move) {
-        let Move { src, dst } = action;
+        let Move { src, dst, .. } = action;
         if self.flow.has(dst.field.info().prereq) && self.flow.has(src.field.info().prereq) {
             let value = self.flow.read_part(src);
             if value.and_then(|v| self.flow.write_part(dst, v)).is_none() {

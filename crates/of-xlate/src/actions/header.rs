@@ -23,7 +23,7 @@ impl Ctx<'_> {
             Action::SetIpTtl(ttl) => self.set_ip(slot::NW_TTL, *ttl, 0xff),
             Action::SetL4SrcPort(a) => self.set_l4_port(slot::TP_SRC, a.port),
             Action::SetL4DstPort(a) => self.set_l4_port(slot::TP_DST, a.port),
-            Action::SetTunnel(id) => self.flow.set(slot::TUN_ID, u128::from(*id)),
+            Action::SetTunnel { id, .. } => self.flow.set(slot::TUN_ID, u128::from(*id)),
             _ => {}
         }
     }

@@ -55,7 +55,7 @@ impl Ctx<'_> {
             Action::Move(a) => self.move_field(*a),
             Action::SetVlanVid(a) => self.set_vlan_vid(*a),
             Action::SetVlanPcp(a) => self.set_vlan_pcp(*a),
-            Action::StripVlan => self.flow.pop_vlan(),
+            Action::StripVlan { .. } => self.flow.pop_vlan(),
             Action::PushVlan(tpid) => self.flow.push_vlan(*tpid),
             Action::SetEthSrc(_)
             | Action::SetEthDst(_)
@@ -66,7 +66,7 @@ impl Ctx<'_> {
             | Action::SetIpTtl(_)
             | Action::SetL4SrcPort(_)
             | Action::SetL4DstPort(_)
-            | Action::SetTunnel(_) => self.set_header(action),
+            | Action::SetTunnel { .. } => self.set_header(action),
             Action::DecTtl(controllers) => return self.dec_ttl(controllers),
             Action::StackPush(part) => self.stack_push(*part),
             Action::StackPop(part) => self.stack_pop(*part),

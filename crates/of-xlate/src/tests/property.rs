@@ -52,7 +52,7 @@ fn set_field(field: Field, value: u128) -> Action {
         field,
         value,
         mask: field.full_mask(),
-        load: false,
+        form: of_wire::action::SetForm::SetField,
         flow_has_vlan: false,
     }))
 }
@@ -69,7 +69,7 @@ fn any_action() -> impl Strategy<Value = Action> {
         12 => set_field(Field::EthDst, u128::from(n)),
         13 => set_field(Field::UdpDst, 80),
         14 => set_field(Field::TcpSrc, u128::from(n)),
-        15 => Action::StripVlan,
+        15 => Action::StripVlan { pop: false },
         16 => Action::PushVlan(0x8100),
         17 => Action::SetVlanVid(SetVlan {
             value: 5,
@@ -81,10 +81,12 @@ fn any_action() -> impl Strategy<Value = Action> {
         20 => Action::Move(Move {
             src: whole(Field::Ipv4Dst),
             dst: whole(Field::Reg0),
+            onf: false,
         }),
         21 => Action::Move(Move {
             src: whole(Field::Reg0),
             dst: whole(Field::Ipv4Src),
+            onf: false,
         }),
         22 => Action::WriteActions(vec![output(PortNo(u32::from(n) + 1))]),
         23 => Action::Clone(vec![set_field(Field::EthSrc, 5), output(PortNo(2))]),
