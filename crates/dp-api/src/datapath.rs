@@ -207,6 +207,10 @@ pub trait Datapath: Send + Sync {
     /// calls it in each round.  Returns whether there was a packet.
     fn run(&self, now: Instant) -> bool;
 
+    /// Looks at so many VLAN tags of a packet from now on (`other_config:vlan-limit`); 0 is as many as a key has
+    /// room for.  A datapath begins with one.
+    fn set_vlan_limit(&self, limit: u8);
+
     /// Returns when every packet that a thread was working on when this was called is done.
     fn quiesce(&self);
 

@@ -125,12 +125,6 @@ impl UserDatapath {
         Ok(datapath)
     }
 
-    /// Reads at most `limit` VLAN tags of a packet (`other_config:vlan-limit`); one unless set.
-    pub fn set_vlan_limit(&self, limit: u8) {
-        let limit = limit.clamp(1, net_flow::extract::MAX_VLANS);
-        self.shared.max_vlans.store(limit, Ordering::Relaxed);
-    }
-
     fn is_dummy(&self) -> bool {
         self.kind == "dummy"
     }
@@ -411,6 +405,12 @@ impl Datapath for UserDatapath {
             }
         }
         any
+    }
+
+    fn set_vlan_limit(&self, limit: u8) {
+        let most = net_flow::extract::MAX_VLANS;
+        let limit = if limit == 0 { most } else { limit.min(most) };
+        self.shared.max_vlans.store(limit, Ordering::Relaxed);
     }
 
     fn quiesce(&self) {
