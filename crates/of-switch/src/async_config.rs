@@ -1,6 +1,7 @@
 //! Which asynchronous messages a connection wants, by kind, reason and role
 //! (OpenFlow 1.3.5, section 7.3.10).
 
+use of_wire::Version;
 use of_wire::message::{AsyncConfig, AsyncKind, PacketInReason};
 
 /// What a connection begins with: packets but for an invalid time to live, flow removals
@@ -22,6 +23,18 @@ pub fn wants(config: &AsyncConfig, is_secondary: bool, kind: AsyncKind, reason: 
         &config.primary
     };
     reason < 32 && masks[kind as usize] & (1 << reason) != 0
+}
+
+/// The part of `config` that `version` knows.
+pub fn shown(config: &AsyncConfig, version: Version) -> AsyncConfig {
+    let mut shown = *config;
+    if version < Version::V14 {
+        for masks in [&mut shown.primary, &mut shown.secondary] {
+            masks[AsyncKind::PacketIn as usize] &= 0b111;
+            masks[AsyncKind::FlowRemoved as usize] &= 0b1111;
+        }
+    }
+    shown
 }
 
 /// What `OFPC_INVALID_TTL_TO_CONTROLLER` of OpenFlow 1.1 and 1.2 switches.

@@ -6,10 +6,18 @@
 #![forbid(unsafe_code)]
 
 pub mod async_config;
+pub mod bridge;
+mod conn;
+mod dump;
+pub mod endpoints;
 pub mod packet_in_queue;
 pub mod rule;
 pub mod tables;
 pub mod timers;
+mod wire;
 
+pub use bridge::{Bridge, BridgeConfig, Facts, FailMode, FragMode, Output, PacketInEvent, Request};
+pub use conn::{ConnConfig, ConnId, ConnKind};
+pub use endpoints::{ControllerSettings, ControllerStatus, EndpointSettings, Endpoints};
 pub use rule::{Rule, RuleCounts, RuleId, RuleSpec};
 pub use tables::{RuleChange, TableMiss, TableView, Tables, TablesView};

@@ -16,6 +16,8 @@ pub struct FlowModRules {
     pub modify_may_add: bool,
     /// A rule that replaces another starts counting from zero (OpenFlow 1.0 and 1.1).
     pub add_resets_counts: bool,
+    /// Table 255 lets the switch choose the table of a new rule (OpenFlow 1.0).
+    pub may_choose_table: bool,
 }
 
 impl FlowModRules {
@@ -25,6 +27,7 @@ impl FlowModRules {
         Self {
             modify_may_add: old,
             add_resets_counts: old,
+            may_choose_table: matches!(version, of_wire::Version::V10),
         }
     }
 }
@@ -39,7 +42,7 @@ impl Tables {
         rules: FlowModRules,
         now: Instant,
     ) -> Result<Changes, ErrorCode> {
-        check_table(flow_mod.table)?;
+        check_table(flow_mod, rules)?;
         if flow_mod.flags.contains(FlowModFlags::EMERG) {
             return Err(ErrorCode::OfpfmfcTableFull);
         }
@@ -52,8 +55,10 @@ impl Tables {
                 self.modify(flow_mod, rules, now, &mut changes)?;
             }
             FlowModCommand::Delete | FlowModCommand::DeleteStrict => {
-                for rule in self.select(&filter(flow_mod)) {
-                    self.remove_rule(&rule, FlowRemovedReason::Delete, &mut changes);
+                let filter = filter(flow_mod);
+                for id in filter.tables() {
+                    let rules = self.select_in(id, &filter);
+                    self.remove_rules(id, rules, FlowRemovedReason::Delete, &mut changes);
                 }
             }
         }
@@ -115,12 +120,20 @@ impl Tables {
     }
 }
 
-/// Whether controllers may change table `id`; 255 stands for all tables.
-fn check_table(id: u8) -> Result<(), ErrorCode> {
-    if id == INTERNAL_TABLE {
-        return Err(ErrorCode::OfpbrcEperm);
+/// Whether controllers may change the table of `flow_mod` by it.
+///
+/// # Errors
+/// Why not.
+pub fn check_table(flow_mod: &FlowMod, rules: FlowModRules) -> Result<(), ErrorCode> {
+    let is_delete = matches!(
+        flow_mod.command,
+        FlowModCommand::Delete | FlowModCommand::DeleteStrict
+    );
+    match flow_mod.table {
+        INTERNAL_TABLE => Err(ErrorCode::OfpbrcEperm),
+        u8::MAX if !is_delete && !rules.may_choose_table => Err(ErrorCode::OfpfmfcBadTableId),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The rule that a flow-mod adds to `table`.

@@ -10,7 +10,7 @@ mod view;
 use std::sync::Arc;
 
 use base::Instant;
-use net_classifier::DEFAULT_PREFIXES;
+use net_classifier::{Classifier, DEFAULT_PREFIXES};
 use net_flow::{Match, PortNo, Slot};
 use of_wire::message::FlowRemovedReason;
 use of_wire::{Action, Subfield};
@@ -19,6 +19,7 @@ use crate::rule::{Rule, RuleId, RuleSpec};
 use evict::Evictor;
 use expiry::Expiry;
 
+pub use flow_mod::{FlowModRules, check_table};
 pub use view::{TableCounters, TableMiss, TableView, TablesView};
 
 /// Tables of a bridge: 0 to 253 for controllers, 254 for the switch itself.
@@ -101,13 +102,12 @@ impl RuleFilter {
         }
     }
 
-    /// Whether the filter's match, cookie and outputs admit `rule`.
+    /// Whether the filter admits a rule of its tables and its match by its cookie and outputs.
     pub fn admits(&self, rule: &Rule) -> bool {
         (rule.cookie ^ self.cookie) & self.cookie_mask == 0
             && !rule.is_hidden()
             && (self.out_port == PortNo::NONE || outputs_to(&rule.actions, self.out_port))
             && (self.out_group == u32::MAX || uses_group(&rule.actions, self.out_group))
-            && net_classifier::Rule::mini_match(rule).is_within(&self.matching)
     }
 
     /// The tables that it is about.
@@ -147,6 +147,8 @@ struct Table {
     view: Arc<TableView>,
     settings: TableSettings,
     evictor: Option<Evictor>,
+    /// Rules that controllers do not see.
+    hidden: usize,
 }
 
 /// All tables of a bridge.
@@ -223,6 +225,12 @@ impl Tables {
         self.tables.get(usize::from(id)).map(|t| &*t.view)
     }
 
+    /// How many rules of a table controllers see.
+    pub fn visible_len(&self, id: u8) -> usize {
+        let table = self.tables.get(usize::from(id));
+        table.map_or(0, |t| t.view.len() - t.hidden)
+    }
+
     /// How a table is set up.
     pub fn settings(&self, id: u8) -> Option<&TableSettings> {
         self.tables.get(usize::from(id)).map(|t| &t.settings)
@@ -290,26 +298,27 @@ impl Tables {
     }
 
     /// The rules that `filter` selects, hidden ones never.
-    pub fn select<'a>(&'a self, filter: &'a RuleFilter) -> Vec<Arc<Rule>> {
-        let mut rules = Vec::new();
-        for id in filter.tables() {
-            let classifier = &self.tables[usize::from(id)].view.rules;
-            if classifier.is_empty() {
-                continue;
+    pub fn select(&self, filter: &RuleFilter) -> Vec<Arc<Rule>> {
+        let tables = filter.tables();
+        tables.flat_map(|id| self.select_in(id, filter)).collect()
+    }
+
+    /// The rules that `filter` selects in one of its tables.
+    fn select_in(&self, id: u8, filter: &RuleFilter) -> Vec<Arc<Rule>> {
+        let classifier = &self.tables[usize::from(id)].view.rules;
+        let admitted = |rule: &&Arc<Rule>| filter.admits(rule);
+        match filter.strict {
+            _ if classifier.is_empty() => Vec::new(),
+            Some(priority) => {
+                let key = classifier.mini_match(&filter.matching);
+                let found = classifier.find(&key, priority);
+                found.into_iter().filter(admitted).cloned().collect()
             }
-            match filter.strict {
-                Some(priority) => {
-                    let key = classifier.mini_match(&filter.matching);
-                    let found = classifier.find(&key, priority);
-                    rules.extend(found.filter(|r| filter.admits(r)).cloned());
-                }
-                None => {
-                    let within = classifier.within(&filter.matching);
-                    rules.extend(within.filter(|r| filter.admits(r)).cloned());
-                }
+            None => {
+                let within = classifier.within(&filter.matching);
+                within.filter(admitted).cloned().collect()
             }
         }
-        rules
     }
 
     /// Puts a rule in, in the place of the one with its match and priority if there is one.
@@ -330,10 +339,8 @@ impl Tables {
     /// Takes out all rules, hidden ones too but those of the internal table.
     pub fn flush(&mut self, changes: &mut Changes) {
         for id in 0..INTERNAL_TABLE {
-            let rules: Vec<_> = self.tables[usize::from(id)].view.rules().cloned().collect();
-            for rule in rules {
-                self.remove_rule(&rule, FlowRemovedReason::Delete, changes);
-            }
+            let rules = self.tables[usize::from(id)].view.rules().cloned().collect();
+            self.remove_rules(id, rules, FlowRemovedReason::Delete, changes);
         }
     }
 
@@ -362,6 +369,9 @@ impl Tables {
             }
         }
         self.enter(&rule);
+        if old.is_none() && rule.is_hidden() {
+            self.tables[usize::from(rule.table)].hidden += 1;
+        }
         changes.push(match old {
             Some(old) => RuleChange::Modified(old, Arc::clone(&rule)),
             None => RuleChange::Added(Arc::clone(&rule)),
@@ -390,8 +400,36 @@ impl Tables {
         let key = net_classifier::Rule::mini_match(&**rule);
         if view.rules.remove(key, rule.priority).is_some() {
             self.is_changed = true;
+            table.hidden -= usize::from(rule.is_hidden());
             self.forget(rule);
             changes.push(RuleChange::Removed(Arc::clone(rule), reason));
+        }
+    }
+
+    /// Takes out rules of one table; all of them at once if they are all that is in it.
+    fn remove_rules(
+        &mut self,
+        id: u8,
+        rules: Vec<Arc<Rule>>,
+        reason: FlowRemovedReason,
+        changes: &mut Changes,
+    ) {
+        let table = &mut self.tables[usize::from(id)];
+        if rules.is_empty() || rules.len() < table.view.len() {
+            for rule in rules {
+                self.remove_rule(&rule, reason, changes);
+            }
+            return;
+        }
+        let prefixes: Vec<Slot> = table.view.rules.prefixes().collect();
+        let mut empty = Classifier::new();
+        empty.set_prefixes(&prefixes);
+        Arc::make_mut(&mut table.view).rules = empty;
+        table.hidden = 0;
+        self.is_changed = true;
+        for rule in rules {
+            self.forget(&rule);
+            changes.push(RuleChange::Removed(rule, reason));
         }
     }
 

@@ -1,0 +1,261 @@
+//! Flow-mods, packets from controllers, expiry of rules.
+
+use std::sync::Arc;
+
+use base::Instant;
+use net_flow::Match;
+use of_wire::action::{CheckParams, Controller, Output as OutputAction, check};
+use of_wire::message::{FlowMod, FlowModCommand, FlowModFlags, PacketOut};
+use of_wire::version::formats_of;
+use of_wire::{Action, ErrorCode, PortNo, Version};
+
+use crate::bridge::dispatch::Asked;
+use crate::bridge::{Bridge, EXPIRIES_PER_TURN, Facts, FailMode, Output};
+use crate::rule::{Rule, RuleSpec};
+use crate::tables::{Changes, FlowModRules, INTERNAL_TABLE, RuleChange, check_table};
+
+/// Priority of the rule by which a standalone bridge switches while its controllers are away.
+pub(crate) const FAIL_OPEN_PRIORITY: i32 = 0xf0_f0f0;
+
+impl Bridge {
+    pub(super) fn handle_flow_mod(
+        &mut self,
+        asked: &Asked<'_>,
+        mut flow_mod: FlowMod,
+        facts: &dyn Facts,
+    ) -> Result<(), ErrorCode> {
+        let rules = FlowModRules::of_version(asked.version);
+        check_table(&flow_mod, rules)?;
+        check_actions(
+            &mut flow_mod.actions,
+            &flow_mod.matching,
+            flow_mod.table,
+            asked.version,
+        )?;
+        let is_delete = matches!(
+            flow_mod.command,
+            FlowModCommand::Delete | FlowModCommand::DeleteStrict
+        );
+        if flow_mod.buffer_id.is_some() && !is_delete {
+            // No packet is ever buffered here.
+            return Err(ErrorCode::OfpbrcBufferUnknown);
+        }
+        check_references(&flow_mod.actions)?;
+        facts.check_actions(&flow_mod.actions)?;
+        let changes = self.tables.apply(&flow_mod, rules, asked.now)?;
+        self.note_changes(changes, asked.now);
+        Ok(())
+    }
+
+    pub(super) fn handle_packet_out(
+        &mut self,
+        asked: &Asked<'_>,
+        mut packet: Box<PacketOut>,
+        facts: &dyn Facts,
+    ) -> Result<(), ErrorCode> {
+        if packet.buffer_id.is_some() {
+            return Err(ErrorCode::OfpbrcBufferUnknown);
+        }
+        let port = packet.in_port();
+        let is_known =
+            port.is_physical() || [PortNo::LOCAL, PortNo::CONTROLLER, PortNo::NONE].contains(&port);
+        if !is_known {
+            return Err(ErrorCode::OfpbrcBadPort);
+        }
+        check_actions(
+            &mut packet.actions,
+            &packet.metadata,
+            ANY_TABLE,
+            asked.version,
+        )?;
+        check_references(&packet.actions)?;
+        facts.check_actions(&packet.actions)?;
+        // The packet must meet the tables as they are now.
+        self.publish();
+        self.outputs.push_back(Output::PacketOut {
+            conn: asked.conn,
+            request: asked.request(),
+            packet,
+        });
+        Ok(())
+    }
+
+    /// Carries out a flow-mod of the switch itself, as for the `learn` action.
+    ///
+    /// # Errors
+    /// What a controller would be told.
+    pub fn apply(
+        &mut self,
+        flow_mod: &FlowMod,
+        rules: FlowModRules,
+        now: Instant,
+    ) -> Result<(), ErrorCode> {
+        let changes = self.tables.apply(flow_mod, rules, now)?;
+        self.note_changes(changes, now);
+        self.publish();
+        Ok(())
+    }
+
+    /// Puts in a rule of the switch's own, visible or (with a priority above 65535) hidden.
+    pub fn put_rule(&mut self, spec: &RuleSpec, now: Instant) {
+        let mut changes = Changes::new();
+        self.tables.put(spec, now, &mut changes);
+        self.note_changes(changes, now);
+        self.publish();
+    }
+
+    /// Takes out a rule that [`Bridge::put_rule`] put in.
+    pub fn take_rule(&mut self, table: u8, matching: &Match, priority: i32, now: Instant) {
+        let mut changes = Changes::new();
+        self.tables.take(table, matching, priority, &mut changes);
+        self.note_changes(changes, now);
+        self.publish();
+    }
+
+    /// Takes out all rules of controllers, as when the controllers change; a standalone
+    /// bridge without any gets the rule by which it switches.
+    pub fn flush(&mut self, now: Instant) {
+        let mut changes = Changes::new();
+        self.tables.flush(&mut changes);
+        self.note_changes(changes, now);
+        self.add_default_rule(now);
+        self.publish();
+    }
+
+    /// Lowers a rule's timeouts, as the `fin_timeout` action says.
+    pub fn reduce_timeouts(&mut self, rule: &Arc<Rule>, idle: u16, hard: u16) {
+        self.tables.reduce_timeouts(rule, idle, hard);
+    }
+
+    /// Takes out rules whose time has come.
+    pub(super) fn expire(&mut self, now: Instant) {
+        let mut changes = Changes::new();
+        self.tables.expire(now, EXPIRIES_PER_TURN, &mut changes);
+        self.note_changes(changes, now);
+    }
+
+    /// Tells controllers of removed rules, and keeps the changes for the next publication.
+    pub(super) fn note_changes(&mut self, changes: Changes, now: Instant) {
+        for change in &changes {
+            if let RuleChange::Removed(rule, reason) = change
+                && rule.flags.contains(FlowModFlags::SEND_FLOW_REM)
+                && !rule.is_hidden()
+            {
+                self.send_flow_removed(rule, *reason, now);
+            }
+        }
+        self.changes.extend(changes);
+    }
+
+    /// The rules of table 254: what becomes of packets that match nothing.  Register 0 of
+    /// the packet is 1 for the controller, 2 for the drop, 3 for a dropped fragment.
+    pub(super) fn add_internal_rules(&mut self, now: Instant) {
+        let controller = Action::Controller(Box::new(Controller {
+            reason: IMPLICIT_MISS,
+            ..Controller::default()
+        }));
+        let mut changes = Changes::new();
+        for (number, actions) in [(1, vec![controller]), (2, vec![]), (3, vec![])] {
+            let mut matching = Match::any();
+            matching.set(net_flow::slot::reg(0), number);
+            self.tables
+                .put(&internal(0, matching, actions), now, &mut changes);
+        }
+        // A packet that comes back with a recirculation id that nobody knows.
+        let mut matching = Match::any();
+        matching.set(net_flow::slot::RECIRC_ID, 0);
+        self.tables
+            .put(&internal(2, matching, Vec::new()), now, &mut changes);
+        self.changes.extend(changes);
+    }
+
+    /// A standalone bridge without controllers switches by a rule that all can see.
+    pub(super) fn add_default_rule(&mut self, now: Instant) {
+        if self.config.fail_mode == FailMode::Secure || self.config.has_controllers {
+            return;
+        }
+        let spec = RuleSpec {
+            table: 0,
+            ..internal(0, Match::any(), normal())
+        };
+        let mut changes = Changes::new();
+        self.tables.put(&spec, now, &mut changes);
+        self.changes.extend(changes);
+    }
+
+    /// Switches packets without the controllers, or no longer: the owner decides when.
+    pub fn set_fail_open(&mut self, on: bool, now: Instant) {
+        let any = Match::any();
+        if on {
+            let spec = RuleSpec {
+                table: 0,
+                ..internal(FAIL_OPEN_PRIORITY, any, normal())
+            };
+            self.put_rule(&spec, now);
+        } else {
+            self.take_rule(0, &any, FAIL_OPEN_PRIORITY, now);
+        }
+    }
+}
+
+/// Reason of a packet that matched nothing where no rule says what to do.
+const IMPLICIT_MISS: u8 = of_wire::message::PacketInReason::ImplicitMiss as u8;
+
+/// A rule of table 254.
+fn internal(priority: i32, matching: Match, actions: Vec<Action>) -> RuleSpec {
+    RuleSpec {
+        table: INTERNAL_TABLE,
+        priority,
+        matching,
+        cookie: 0,
+        actions: actions.into(),
+        flags: FlowModFlags::empty(),
+        importance: 0,
+        idle_timeout: 0,
+        hard_timeout: 0,
+    }
+}
+
+fn normal() -> Vec<Action> {
+    vec![Action::Output(OutputAction {
+        port: PortNo::NORMAL,
+        max_len: 0,
+    })]
+}
+
+/// The table of actions that belong to none.
+const ANY_TABLE: u8 = 255;
+
+/// Whether the actions make sense for packets of `matching`.
+fn check_actions(
+    actions: &mut [Action],
+    matching: &Match,
+    table: u8,
+    version: Version,
+) -> Result<(), ErrorCode> {
+    let params = CheckParams {
+        matching,
+        max_ports: PortNo::MAX.0,
+        table,
+        n_tables: ANY_TABLE,
+    };
+    let formats = check(actions, &params)?;
+    if formats.intersects(formats_of(version)) {
+        Ok(())
+    } else {
+        Err(ErrorCode::OfpbacMatchInconsistent)
+    }
+}
+
+/// Whether what the actions refer to exists; there are no groups and no meters yet.
+fn check_references(actions: &[Action]) -> Result<(), ErrorCode> {
+    for action in actions {
+        match action {
+            Action::Group(_) => return Err(ErrorCode::OfpbacBadOutGroup),
+            Action::Meter(_) => return Err(ErrorCode::OfpmmfcInvalidMeter),
+            Action::WriteActions(inner) | Action::Clone(inner) => check_references(inner)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! The bridge's ports as OpenFlow shows them.
+
+use of_wire::message::{PortConfig, PortDesc, PortMod, PortStatusReason};
+use of_wire::{ErrorCode, PortNo};
+
+use crate::bridge::dispatch::Asked;
+use crate::bridge::{Bridge, Output};
+
+/// The settings of a port that a controller may change; the others belong to the spanning
+/// tree of OpenFlow 1.0.
+const CHANGEABLE: PortConfig = PortConfig::PORT_DOWN
+    .union(PortConfig::NO_RECV)
+    .union(PortConfig::NO_RECV_STP)
+    .union(PortConfig::NO_FLOOD)
+    .union(PortConfig::NO_FWD)
+    .union(PortConfig::NO_PACKET_IN);
+
+impl Bridge {
+    /// The ports in the order of their numbers.
+    pub fn ports(&self) -> impl Iterator<Item = &PortDesc> {
+        self.ports.values()
+    }
+
+    /// One port.
+    pub fn port(&self, number: PortNo) -> Option<&PortDesc> {
+        self.ports.get(&number)
+    }
+
+    /// A port is there, or looks different now: controllers hear of it.
+    pub fn set_port(&mut self, desc: PortDesc) {
+        let reason = match self.ports.insert(desc.port, desc.clone()) {
+            None => PortStatusReason::Add,
+            Some(old) if old != desc => PortStatusReason::Modify,
+            Some(_) => return,
+        };
+        self.send_port_status(reason, &desc, None);
+    }
+
+    /// A port is gone: controllers hear of it.
+    pub fn remove_port(&mut self, number: PortNo) {
+        if let Some(desc) = self.ports.remove(&number) {
+            self.send_port_status(PortStatusReason::Delete, &desc, None);
+        }
+    }
+
+    pub(super) fn handle_port_mod(
+        &mut self,
+        asked: &Asked<'_>,
+        request: &PortMod,
+    ) -> Result<(), ErrorCode> {
+        let port = self.ports.get_mut(&request.port);
+        let port = port.ok_or(ErrorCode::OfppmfcBadPort)?;
+        if port.hw_addr != request.hw_addr {
+            return Err(ErrorCode::OfppmfcBadHwAddr);
+        }
+        let mask = request.mask & CHANGEABLE;
+        let config = (port.config - mask) | (request.config & mask);
+        if config == port.config {
+            return Ok(());
+        }
+        port.config = config;
+        let desc = port.clone();
+        self.outputs.push_back(Output::PortConfig {
+            port: request.port,
+            config,
+        });
+        self.send_port_status(PortStatusReason::Modify, &desc, Some(asked.conn));
+        Ok(())
+    }
+}
