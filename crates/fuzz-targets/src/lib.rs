@@ -4,11 +4,15 @@
 #![forbid(unsafe_code)]
 
 mod database;
+mod flow_text;
 mod json_text;
+mod openflow;
 mod packet;
 
 pub use database::database;
+pub use flow_text::flow_text;
 pub use json_text::json_text;
+pub use openflow::openflow;
 pub use packet::packet;
 
 /// A fuzz target.
@@ -19,4 +23,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("packet", packet),
     ("json", json_text),
     ("database", database),
+    ("openflow", openflow),
+    ("flow-text", flow_text),
 ];

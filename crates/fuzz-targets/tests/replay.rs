@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use fuzz_targets::TARGETS;
+use fuzz_targets::{TARGETS, openflow};
+use net_flow::Names;
+use of_wire::text::{FlowCommand, parse_flow};
+use of_wire::{Body, Dialect, Message, Version};
 
 #[test]
 fn seeds_pass() {
@@ -35,6 +38,34 @@ fn mangled_seeds_pass() {
             }
         }
     }
+}
+
+/// The flow texts as messages of every version, whole and mangled.
+#[test]
+fn encoded_flows_pass() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds/flow-text");
+    let mut messages = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let parsed = parse_flow(&text, FlowCommand::FirstWord, &Names::default());
+        let Ok(parsed) = parsed else { continue };
+        for version in Version::ALL {
+            let body = Body::FlowMod(Box::new(parsed.flow.clone()));
+            let bytes = Message {
+                version,
+                xid: 1,
+                body,
+            }
+            .encode(Dialect::of(version));
+            openflow(&bytes);
+            let mut state = 0x9e37_79b9_7f4a_7c15u64;
+            for _ in 0..200 {
+                openflow(&mangle(&bytes, &mut state));
+            }
+            messages += 1;
+        }
+    }
+    assert!(messages > 50);
 }
 
 fn mangle(seed: &[u8], state: &mut u64) -> Vec<u8> {

@@ -6,7 +6,9 @@ mod need;
 pub mod net;
 mod process;
 mod scratch;
+mod stack;
 
 pub use need::{Need, is_root, need, python};
 pub use process::{Daemon, output, sluice_program};
 pub use scratch::Scratch;
+pub use stack::{Running, Stack};

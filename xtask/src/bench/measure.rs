@@ -8,9 +8,9 @@ use base::{Clock, Instant};
 use net_netlink::route::{LinkRef, VethEnd};
 use net_nlsock::route::Routes;
 use testkit::net::Host;
+use testkit::{Running, Stack};
 
 use super::openflow::Controller;
-use super::stack::{Running, Stack};
 
 const BULK: Duration = Duration::from_secs(2);
 

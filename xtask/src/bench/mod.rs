@@ -4,9 +4,8 @@
 
 mod measure;
 mod openflow;
-mod stack;
 
-use stack::Stack;
+use testkit::Stack;
 
 /// One figure.
 pub(crate) struct Figure {
@@ -108,9 +107,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let ours = if noise {
         Stack::debian()?
     } else {
-        Stack::ours()
+        Stack::ours(&crate::demo::release())
     };
-    let debian = Stack::debian()?;
+    let debian = Stack::debian().map_err(|e| format!("bench: {e}"))?;
     println!(
         "{:24} {:>12} {:>12} {:>7} {:>6}",
         "figure", "Sluice", "original", "ratio", "mark"

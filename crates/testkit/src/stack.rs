@@ -1,43 +1,50 @@
-//! A database server and a switch of one make, in a namespace of their own.
+//! A database server and a switch, in a namespace of their own, with the tools of the same
+//! make or of the other.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::net::quiet_netns;
+use crate::{Daemon, Scratch};
 use sys::netns::NetNs;
-use testkit::net::quiet_netns;
-use testkit::{Daemon, Scratch};
 
-use crate::layers;
-
-/// The programs of one make.
-pub(crate) struct Stack {
-    pub(crate) name: &'static str,
-    daemons: PathBuf,
-    tools: PathBuf,
-    schema: PathBuf,
+/// Where programs are.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// What they are called in reports.
+    pub name: &'static str,
+    /// The folder of `ovs-vswitchd` and `ovsdb-server`.
+    pub daemons: PathBuf,
+    /// The folder of the tools.
+    pub tools: PathBuf,
+    /// The file with the `Open_vSwitch` schema.
+    pub schema: PathBuf,
     /// Whether segmentation offload must be asked for.
-    pub(crate) wants_tso_setting: bool,
+    pub wants_tso_setting: bool,
 }
 
 impl Stack {
-    /// Sluice's own release programs.
-    pub(crate) fn ours() -> Self {
-        let programs = crate::demo::release();
+    /// Sluice's own programs in `folder`.
+    pub fn ours(folder: &Path) -> Self {
+        let testkit = Path::new(env!("CARGO_MANIFEST_DIR"));
         Self {
             name: "Sluice",
-            daemons: programs.clone(),
-            tools: programs,
-            schema: layers::root().join("crates/db-model/schema/vswitch.ovsschema"),
+            daemons: folder.to_path_buf(),
+            tools: folder.to_path_buf(),
+            schema: testkit.join("../db-model/schema/vswitch.ovsschema"),
             wants_tso_setting: false,
         }
     }
 
-    /// Debian's Open vSwitch.
-    pub(crate) fn debian() -> Result<Self, String> {
+    /// Debian's Open vSwitch, if it is installed.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn debian() -> Result<Self, String> {
         let daemons = PathBuf::from("/usr/sbin");
         if !daemons.join("ovs-vswitchd").exists() {
-            return Err("bench: no /usr/sbin/ovs-vswitchd (package openvswitch-switch)".into());
+            return Err("no /usr/sbin/ovs-vswitchd (package openvswitch-switch)".into());
         }
         Ok(Self {
             name: "original",
@@ -48,8 +55,21 @@ impl Stack {
         })
     }
 
-    /// Starts both daemons; `settings` go into `other_config` before the switch starts.
-    pub(crate) fn start(&self, settings: &[&str]) -> Result<Running, String> {
+    /// The same daemons with the tools of `other`.
+    #[must_use]
+    pub fn with_tools_of(&self, other: &Self) -> Self {
+        Self {
+            tools: other.tools.clone(),
+            ..self.clone()
+        }
+    }
+
+    /// Starts both daemons; `settings` go into `other_config` before the switch starts,
+    /// which gets a bridge `br0` of the userspace datapath.
+    ///
+    /// # Errors
+    /// What went wrong first.
+    pub fn start(&self, settings: &[&str]) -> Result<Running, String> {
         let scratch = Scratch::new();
         let netns = quiet_netns().map_err(|e| format!("network namespace: {e}"))?;
         let mut running = Running {
@@ -118,13 +138,16 @@ fn wait_for(path: &Path) -> Result<(), String> {
     Err(format!("{} does not appear", path.display()))
 }
 
-/// A running switch with a bridge `br0` of the userspace datapath.
-pub(crate) struct Running {
+/// A running database server and switch, ended when this is dropped.
+#[derive(Debug)]
+pub struct Running {
     tools: PathBuf,
-    pub(crate) folder: PathBuf,
+    /// The run directory.
+    pub folder: PathBuf,
     switch: Option<Daemon>,
     server: Option<Daemon>,
-    pub(crate) netns: NetNs,
+    /// The namespace of the daemons.
+    pub netns: NetNs,
     _scratch: Scratch,
 }
 
@@ -154,8 +177,11 @@ impl Running {
         }
     }
 
-    /// Runs a tool of the same make and returns what it printed.
-    pub(crate) fn tool(&self, name: &str, args: &[&str]) -> Result<String, String> {
+    /// Runs a tool and returns what it printed.
+    ///
+    /// # Errors
+    /// It failed: its arguments and what it said.
+    pub fn tool(&self, name: &str, args: &[&str]) -> Result<String, String> {
         let mut command = Command::new(self.tools.join(name));
         self.environment(&mut command);
         let output = command
@@ -170,13 +196,19 @@ impl Running {
     }
 
     /// Asks the switch's control socket.
-    pub(crate) fn appctl(&self, args: &[&str]) -> Result<String, String> {
+    ///
+    /// # Errors
+    /// What the switch or the tool said.
+    pub fn appctl(&self, args: &[&str]) -> Result<String, String> {
         let target = self.folder.join("ovs-vswitchd.ctl").display().to_string();
         self.tool("ovs-appctl", &[&["-t", &target][..], args].concat())
     }
 
     /// The processor time that the switch has used, in seconds.
-    pub(crate) fn switch_cpu(&self) -> Result<f64, String> {
+    ///
+    /// # Errors
+    /// The switch is gone.
+    pub fn switch_cpu(&self) -> Result<f64, String> {
         let text = self.proc_file("stat")?;
         let after_name = text.rsplit(')').next().unwrap_or("");
         let fields: Vec<&str> = after_name.split_whitespace().collect();
@@ -187,7 +219,10 @@ impl Running {
     }
 
     /// The switch's resident memory in MiB.
-    pub(crate) fn switch_memory(&self) -> Result<f64, String> {
+    ///
+    /// # Errors
+    /// The switch is gone.
+    pub fn switch_memory(&self) -> Result<f64, String> {
         let text = self.proc_file("status")?;
         let line = text.lines().find_map(|l| l.strip_prefix("VmRSS:"));
         let kib = line
@@ -195,6 +230,20 @@ impl Running {
             .and_then(|n| n.parse::<f64>().ok());
         kib.map(|k| k / 1024.0)
             .ok_or_else(|| "no VmRSS".to_string())
+    }
+
+    /// What the daemons wrote and what the switch says of itself, for a failed test.
+    pub fn report(&self) -> String {
+        let mut report = String::new();
+        for name in ["ovsdb-server.out", "ovs-vswitchd.out"] {
+            let text = std::fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+            report.push_str(&format!("--- {name}\n{text}"));
+        }
+        for command in ["dpif/show", "dpctl/dump-flows"] {
+            let text = self.appctl(&[command]).unwrap_or_else(|e| e);
+            report.push_str(&format!("--- {command}\n{text}"));
+        }
+        report
     }
 
     fn proc_file(&self, name: &str) -> Result<String, String> {
