@@ -203,9 +203,14 @@ fn parse_elements(
                 "\"{text}\" is not a valid range. Range end cannot be before start."
             ));
         }
+        for bound in [start, end] {
+            base.check(&Atom::Integer(bound))
+                .map_err(|error| error.to_string())?;
+        }
         if end.checked_sub(start).is_none_or(|n| n >= MAX_RANGE) {
             return Err(format!(
-                "Range \"{start}-{end}\" is too big. Maximum allowed size is {MAX_RANGE}."
+                "constraint violation: Range \"{start}-{end}\" is too big. Maximum allowed size \
+                 is {MAX_RANGE}."
             ));
         }
         for value in start..=end {
@@ -341,15 +346,16 @@ impl Reader<'_> {
     fn map(&mut self, value_type: &BaseType) -> Result<Datum, String> {
         let mut pairs = Vec::new();
         self.read('{', '}', |this| {
+            let pair = this.rest;
             let key = this.token()?;
             let key = parse_atom(&this.column_type.key, &key, this.symbols.as_deref_mut())?;
             this.rest = this.rest.trim_start();
             if !this.take('=') {
-                let c = this.rest.chars().next().map_or(String::new(), String::from);
-                return Err(format!(
-                    "{}: syntax error at \"{c}\" expecting \"=\"",
-                    this.text
-                ));
+                // The message ends where the argument does.
+                return Err(match this.rest.chars().next() {
+                    Some(c) => format!("{pair}: syntax error at \"{c}\" expecting \"=\""),
+                    None => format!("{pair}: syntax error at \""),
+                });
             }
             this.rest = this.rest.trim_start();
             let (token, rest) = take_token(this.rest)?;

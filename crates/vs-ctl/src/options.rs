@@ -107,7 +107,15 @@ impl Common {
                     .open_file(&file)
                     .map_err(|error| format!("{}: {error}", file.display()))?;
             }
-            CommonOption::SyslogMethod => self.logger.set_syslog_method(text),
+            CommonOption::SyslogMethod => {
+                let known = matches!(text, "libc" | "null")
+                    || text.starts_with("unix:")
+                    || text.starts_with("udp:");
+                if !known {
+                    return Err(format!("unsupported syslog method '{text}'"));
+                }
+                self.logger.set_syslog_method(text);
+            }
             CommonOption::SyslogTarget => self.logger.set_syslog_target(text)?,
             CommonOption::PrivateKey => self.tls.private_key = path(),
             CommonOption::Certificate => self.tls.certificate = path(),

@@ -76,7 +76,7 @@ fn sets_are_read_and_printed() {
         (
             many,
             "1-4097",
-            "Range \"1-4097\" is too big. Maximum allowed size is 4096.",
+            "constraint violation: Range \"1-4097\" is too big. Maximum allowed size is 4096.",
         ),
         (strings, "a\\b", "[ab]"),
         (strings, "\"a b\"", "[\"a b\"]"),
@@ -124,6 +124,7 @@ fn maps_are_read_and_printed() {
             "1=2=3: unexpected \"=\" parsing map of up to 2 (integer, string) pairs",
         ),
         (map, "1:2", "1:2: syntax error at \":\" expecting \"=\""),
+        (map, "1=2,3", "3: syntax error at \""),
         (map, "1=2,1=3", "1=2,1=3: map contains duplicate key"),
         (
             map,

@@ -215,9 +215,6 @@ pub(super) fn del_port(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
             )
             .into());
         }
-        if let Some(bridge) = bridge {
-            find_bridge(ctx, bridge)?;
-        }
         return Err(if with_iface {
             format!("no port or interface named {target}").into()
         } else {

@@ -70,8 +70,8 @@ fn zone_arg(arg: &str) -> Done<i64> {
 }
 
 pub(super) fn add_zone_tp(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
-    let datapath = need_datapath(ctx, cmd.arg(1).unwrap_or_default())?;
     let zone = zone_arg(cmd.arg(2).unwrap_or_default())?;
+    let datapath = need_datapath(ctx, cmd.arg(1).unwrap_or_default())?;
     let t = ctx.tool.tables;
     let old = find_zone(ctx, datapath, zone)
         .and_then(|row| t.ct_zone.timeout_policy.get(&ctx.txn, ctx.replica, row));
@@ -103,8 +103,8 @@ pub(super) fn add_zone_tp(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
 }
 
 pub(super) fn del_zone_tp(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
-    let datapath = need_datapath(ctx, cmd.arg(1).unwrap_or_default())?;
     let zone = zone_arg(cmd.arg(2).unwrap_or_default())?;
+    let datapath = need_datapath(ctx, cmd.arg(1).unwrap_or_default())?;
     let t = ctx.tool.tables;
     // A zone without policy or limit, which others may have made, counts as one with the
     // default policy.
