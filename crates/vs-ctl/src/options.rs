@@ -131,9 +131,7 @@ impl Common {
             CommonOption::SslProtocols => self.tls.protocols = Some(text.to_owned()),
             CommonOption::SslCiphers => self.tls.ciphers = Some(text.to_owned()),
             CommonOption::SslCiphersuites => self.tls.ciphersuites = Some(text.to_owned()),
-            CommonOption::SslServerName => {
-                return Err("--ssl-server-name is not supported yet".to_owned());
-            }
+            CommonOption::SslServerName => self.tls.server_name = Some(text.to_owned()),
         }
         Ok(())
     }

@@ -39,6 +39,8 @@ pub struct TlsConfig {
     pub ciphers: Option<String>,
     /// OpenSSL's list of cipher suites for TLS 1.3.
     pub ciphersuites: Option<String>,
+    /// The name that servers are told they are wanted as; none if `None`.
+    pub server_name: Option<String>,
 }
 
 impl TlsConfig {
@@ -128,8 +130,12 @@ impl Tls {
     pub(crate) fn connect(&self, peer: IpAddr) -> io::Result<TlsSession> {
         self.check_configured()?;
         let mut state = self.state();
+        let server_name = state.config.server_name.clone();
         let built = state.built()?;
-        let name = ServerName::from(peer);
+        let name = match &server_name {
+            Some(name) => ServerName::try_from(name.clone()).map_err(|e| unusable(&e))?,
+            None => ServerName::from(peer),
+        };
         let connection =
             ClientConnection::new(built.client.clone(), name).map_err(|e| unusable(&e))?;
         let bootstrap = built.bootstrapping.then(|| self.clone());
@@ -152,10 +158,9 @@ impl Tls {
         let Some(path) = state.config.ca_cert.clone() else {
             return Ok(());
         };
-        let (Some(ca), true) = (chain.last(), chain.len() > 1) else {
+        let Some(ca) = chain.last() else {
             log::error!(target: "stream_ssl",
-                "could not bootstrap CA cert: only one certificate was received; \
-                 the peer must send its CA certificate too");
+                "could not bootstrap CA cert: no certificate presented by peer");
             return Err(Errno::PROTO.into());
         };
         let anchor = webpki::anchor_from_trusted_cert(ca);
@@ -167,8 +172,12 @@ impl Tls {
             (Err(_), _) => false,
         };
         if !self_signed {
-            log::error!(target: "stream_ssl",
-                "could not bootstrap CA cert: the last certificate of the peer is not self-signed");
+            let reason = if chain.len() > 1 {
+                "the last certificate of the peer is not self-signed"
+            } else {
+                "only one certificate was received; the peer must send its CA certificate too"
+            };
+            log::error!(target: "stream_ssl", "could not bootstrap CA cert: {reason}");
             return Err(Errno::PROTO.into());
         }
         let created = std::fs::File::create_new(&path);
@@ -279,6 +288,7 @@ impl State {
             } else {
                 Some(roots(&cas)?)
             },
+            trusted: cas.clone(),
             provider: provider.clone(),
         };
         let mut client = ClientConfig::builder_with_provider(provider.clone())
