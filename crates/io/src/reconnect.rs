@@ -100,6 +100,8 @@ pub struct Reconnect {
     passive: bool,
     /// Tries left; `None` has no end.
     tries: Option<u32>,
+    /// Failures after which the next try comes at once.
+    free_tries: u32,
     state: State,
     entered: Instant,
     backoff: Duration,
@@ -131,6 +133,7 @@ impl Reconnect {
             probe_interval: Some(DEFAULT_PROBE),
             passive: false,
             tries: None,
+            free_tries: 0,
             state: State::Void,
             entered: now,
             backoff: Duration::ZERO,
@@ -170,6 +173,12 @@ impl Reconnect {
     /// The attempts that may still be made.
     pub fn tries(&self) -> Option<u32> {
         self.tries
+    }
+
+    /// Lets the first of `tries` attempts follow each other without a pause, as when there
+    /// are several remotes to try.
+    pub fn set_free_tries(&mut self, tries: u32) {
+        self.free_tries = tries;
     }
 
     /// Sets the least and the longest pause between attempts, each at least a second;
@@ -258,10 +267,17 @@ impl Reconnect {
         if was_connected {
             self.last_disconnected = Some(now);
         }
+        if !self.take_try() {
+            self.enter(State::Void, now);
+            return;
+        }
         let lasted = self
             .last_activity
             .since(self.last_connected.unwrap_or(Instant::ZERO));
-        if was_connected && (self.passive || lasted >= self.backoff) {
+        if self.free_tries > 1 {
+            self.free_tries -= 1;
+            self.backoff = Duration::ZERO;
+        } else if was_connected && (self.passive || lasted >= self.backoff) {
             self.backoff = if self.passive {
                 Duration::ZERO
             } else {
@@ -270,12 +286,7 @@ impl Reconnect {
         } else {
             self.back_off_more();
         }
-        let next = if self.take_try() {
-            State::Backoff
-        } else {
-            State::Void
-        };
-        self.enter(next, now);
+        self.enter(State::Backoff, now);
     }
 
     fn log_loss(&self, error: Option<&io::Error>) {
@@ -291,7 +302,6 @@ impl Reconnect {
                 let text = format!("error listening for connections{text}");
                 self.log(&text, error.is_some());
             }
-            State::Reconnect => self.log("connection dropped", false),
             _ if self.backoff >= self.max_backoff => {}
             _ => {
                 let what = if self.passive { "listen" } else { "connection" };
@@ -387,7 +397,7 @@ impl Reconnect {
 
     /// Tells of a sign of life of the peer, such as something received.
     pub fn activity(&mut self, now: Instant) {
-        if self.state != State::Active {
+        if self.state == State::Idle {
             self.enter(State::Active, now);
         }
         self.last_activity = now;
@@ -521,7 +531,7 @@ impl Reconnect {
 }
 
 fn is_connected(state: State) -> bool {
-    matches!(state, State::Active | State::Idle | State::Reconnect)
+    matches!(state, State::Active | State::Idle)
 }
 
 /// Seconds with three significant digits, as C's `%.3g` prints them.
@@ -544,4 +554,114 @@ pub(crate) fn short_seconds(time: Duration) -> String {
         return text;
     }
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs commands of a small language and compares what each line leads to.
+    fn check(script: &str) {
+        let mut now = Instant::from_millis(1000);
+        let mut fsm = Reconnect::new(now);
+        for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
+            let (command, expected) = line.split_once("->").unwrap();
+            let refused = io::Error::from_raw_os_error(111);
+            let mut got = String::new();
+            for word in command.split_whitespace() {
+                match word {
+                    "enable" => fsm.enable(now),
+                    "disable" => fsm.disable(now),
+                    "force" => fsm.force_reconnect(now),
+                    "connecting" => fsm.connecting(now),
+                    "connected" => fsm.connected(now),
+                    "refused" => fsm.connect_failed(now, Some(&refused)),
+                    "dropped" => fsm.disconnected(now, Some(&refused)),
+                    "activity" => fsm.activity(now),
+                    "passive" => fsm.set_passive(true, now),
+                    "listening" => fsm.listening(now),
+                    "look" => fsm.receive_attempted(now),
+                    "wait" => now = fsm.next_deadline(now),
+                    "run" => got = fsm.run(now).map_or(String::new(), |a| format!("{a:?} ")),
+                    number => match number.split_once('=') {
+                        Some(("tries", tries)) => fsm.set_tries(tries.parse().ok()),
+                        Some(("free", tries)) => fsm.set_free_tries(tries.parse().unwrap()),
+                        _ => now += Duration::from_millis(number.parse().unwrap()),
+                    },
+                }
+            }
+            let backoff = fsm.backoff.as_millis();
+            got += &format!("{} {backoff} {}", fsm.state.name(), now.as_millis());
+            assert_eq!(got, expected.trim(), "{line}");
+        }
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_limit() {
+        check(
+            "run -> VOID 0 1000
+             enable run -> Connect BACKOFF 0 1000
+             refused run -> BACKOFF 1000 1000
+             wait run -> Connect BACKOFF 1000 2000
+             refused wait run -> Connect BACKOFF 2000 4000
+             refused wait run -> Connect BACKOFF 4000 8000
+             refused wait run -> Connect BACKOFF 8000 16000
+             connecting wait run -> Disconnect CONNECTING 8000 24000
+             connected 500 activity dropped -> BACKOFF 8000 24500
+             wait run connected 9000 activity dropped -> Connect BACKOFF 1000 41500",
+        );
+    }
+
+    #[test]
+    fn a_quiet_peer_is_probed_then_dropped() {
+        check(
+            "enable run connected -> Connect ACTIVE 0 1000
+             4999 look run -> ACTIVE 0 5999
+             1 run -> ACTIVE 0 6000
+             look run -> Probe IDLE 0 6000
+             1000 activity run -> ACTIVE 0 7000
+             5000 look run -> Probe IDLE 0 12000
+             5000 run -> IDLE 0 17000
+             look run -> Disconnect IDLE 0 17000
+             dropped -> BACKOFF 1000 17000",
+        );
+    }
+
+    #[test]
+    fn tries_run_out_and_some_are_free() {
+        check(
+            "tries=2 enable run -> Connect BACKOFF 0 1000
+             refused wait run refused -> Connect VOID 1000 2000
+             enable -> VOID 1000 2000",
+        );
+        check(
+            "free=2 enable run refused run -> Connect BACKOFF 0 1000
+             refused run -> BACKOFF 1000 1000",
+        );
+    }
+
+    #[test]
+    fn passive_and_forced() {
+        check(
+            "passive enable run -> Connect BACKOFF 0 1000
+             listening run -> LISTENING 0 1000
+             connected force run -> Disconnect RECONNECT 0 1000
+             dropped run -> BACKOFF 1000 1000
+             disable run -> VOID 1000 1000",
+        );
+    }
+
+    #[test]
+    fn seconds_as_c_prints_them() {
+        let check = |millis, expected| {
+            assert_eq!(short_seconds(Duration::from_millis(millis)), expected);
+        };
+        check(1000, "1");
+        check(2500, "2.5");
+        check(5004, "5");
+        check(12345, "12.3");
+        check(123, "0.123");
+        check(100_000, "100");
+        check(1_234_000, "1.23e+03");
+    }
 }

@@ -267,6 +267,7 @@ impl Logger {
             if wants(Destination::File)
                 && let Some(file) = &state.file
             {
+                record.facility = state.facility.unwrap_or(LOCAL0);
                 let line = pattern::format(&state.patterns[Destination::File as usize], &record);
                 let _ = (&*file).write_all((line + "\n").as_bytes());
             }

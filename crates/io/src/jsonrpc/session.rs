@@ -70,6 +70,7 @@ impl Session {
             fsm.set_name(first);
             fsm.set_passive(is_passive(first), now);
         }
+        fsm.set_free_tries(u32::try_from(remotes.len()).unwrap_or(u32::MAX));
         if !options.retry {
             fsm.set_tries(Some(1));
         }

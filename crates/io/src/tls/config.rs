@@ -2,6 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -180,7 +181,8 @@ impl Tls {
             log::error!(target: "stream_ssl", "could not bootstrap CA cert: {reason}");
             return Err(Errno::PROTO.into());
         }
-        let created = std::fs::File::create_new(&path);
+        let mut options = std::fs::File::options();
+        let created = options.write(true).create_new(true).mode(0o444).open(&path);
         if let Err(error) = created.and_then(|mut file| file.write_all(pem(ca).as_bytes())) {
             if error.kind() != io::ErrorKind::AlreadyExists {
                 let text = base::errno_text(&error);
@@ -194,7 +196,8 @@ impl Tls {
             log::info!(target: "stream_ssl", "successfully bootstrapped CA cert to {path}");
         }
         state.built = None;
-        // What was received before the CA was known must not be trusted: connect anew.
+        // What was received before the CA was known must not be trusted.
+        log::info!(target: "stream_ssl", "killing successful connection to retry using CA cert");
         Err(Errno::PROTO.into())
     }
 }

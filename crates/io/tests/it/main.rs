@@ -1,4 +1,6 @@
 //! The runtime over real sockets.
 
+mod control;
+mod secure;
 mod sessions;
 mod streams;

@@ -1,0 +1,114 @@
+//! TLS between our own ends.
+
+use std::io::IoSlice;
+use std::path::{Path, PathBuf};
+
+use io::tls::TlsConfig;
+use io::{Listener, Net, Stream};
+
+use crate::streams::{TempDir, until};
+
+fn pki(name: &str) -> Option<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pki");
+    Some(dir.join(name))
+}
+
+fn end(dir: &TempDir, name: &str, ca: &str) -> Net {
+    let net = dir.net();
+    net.tls().configure(TlsConfig {
+        private_key: pki(&format!("{name}-key.pem")),
+        certificate: pki(&format!("{name}.pem")),
+        ca_cert: pki(ca),
+        ..TlsConfig::default()
+    });
+    net
+}
+
+/// Connects, and tells what both sides made of it.
+fn meet(client: &Net, server: &Net) -> (std::io::Result<Stream>, std::io::Result<Stream>) {
+    let mut listener: Listener = server.listen("pssl:0:127.0.0.1", 0, 0).unwrap();
+    let port = listener.port().unwrap();
+    let mut near = client
+        .connect(&format!("ssl:127.0.0.1:{port}"), 0, 0)
+        .unwrap();
+    let mut far = None;
+    // Both hands are needed for a handshake.
+    let mut step = || {
+        if far.is_none() {
+            far = listener.accept().ok();
+        }
+        let far_done = far.as_mut().map(Stream::connect);
+        let near_done = near.connect();
+        match (near_done, far_done) {
+            (Ok(()), Some(Ok(()))) => Ok(()),
+            (Err(error), _) if error.kind() != std::io::ErrorKind::WouldBlock => Err(error),
+            (_, Some(Err(error))) if error.kind() != std::io::ErrorKind::WouldBlock => Err(error),
+            _ => Err(std::io::ErrorKind::WouldBlock.into()),
+        }
+    };
+    match until(&mut step) {
+        Ok(()) => (Ok(near), far.ok_or_else(|| unreachable!())),
+        Err(error) => {
+            let other = std::io::Error::from(error.kind());
+            (Err(error), Err(other))
+        }
+    }
+}
+
+#[test]
+fn both_ends_know_each_other() {
+    let dir = TempDir::new("tls");
+    let (client, server) = (end(&dir, "client", "ca.pem"), end(&dir, "server", "ca.pem"));
+    let (near, far) = meet(&client, &server);
+    let (mut near, mut far) = (near.unwrap(), far.unwrap());
+    assert_eq!(near.peer_common_name().as_deref(), Some("test server"));
+    assert_eq!(far.peer_common_name().as_deref(), Some("test client"));
+    // More than fits any buffer goes through in order.
+    let data: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
+    let (mut sent, mut got) = (0, Vec::new());
+    let mut buffer = vec![0; 70_000];
+    while got.len() < data.len() {
+        if let Ok(count) = near.send(&[IoSlice::new(&data[sent..])]) {
+            sent += count;
+        }
+        near.flush().unwrap();
+        while let Ok(count) = far.recv(&mut buffer) {
+            got.extend_from_slice(&buffer[..count]);
+        }
+    }
+    assert!(got == data);
+    drop(near);
+    assert_eq!(until(|| far.recv(&mut buffer)).unwrap(), 0);
+}
+
+#[test]
+fn a_peer_of_another_authority_is_refused() {
+    let dir = TempDir::new("tls-other");
+    let right = end(&dir, "server", "ca.pem");
+    let wrong = end(&dir, "client", "other-ca.pem");
+    let text = |result: std::io::Result<Stream>| io::error_text(&result.unwrap_err());
+    assert_eq!(text(meet(&wrong, &right).0), "Protocol error");
+    assert_eq!(text(meet(&right, &wrong).0), "Protocol error");
+}
+
+#[test]
+fn the_authority_is_learnt_once() {
+    let dir = TempDir::new("tls-bootstrap");
+    let server = end(&dir, "server", "ca.pem");
+    let client = dir.net();
+    let ca = dir.0.join("ca.pem");
+    client.tls().configure(TlsConfig {
+        private_key: pki("client-key.pem"),
+        certificate: pki("client.pem"),
+        ca_cert: Some(ca.clone()),
+        bootstrap_ca_cert: true,
+        ..TlsConfig::default()
+    });
+    // The first connection is given up, so that nothing unverified counts.
+    meet(&client, &server).0.unwrap_err();
+    let learnt = std::fs::read_to_string(&ca).unwrap();
+    let known = std::fs::read_to_string(pki("ca.pem").unwrap()).unwrap();
+    let body = |text: &str| -> String { text.split_whitespace().collect() };
+    assert_eq!(body(&learnt), body(&known));
+    meet(&client, &server).0.unwrap();
+}
