@@ -100,6 +100,8 @@ pub struct Poll {
     buffer: Vec<epoll::Event>,
     warp: Option<Warp>,
     wakers: Vec<Waker>,
+    /// When the last wait ended, in real time, and what the process had used by then.
+    woke: Option<(Instant, sys::process::Usage)>,
 }
 
 impl fmt::Debug for Poll {
@@ -107,6 +109,9 @@ impl fmt::Debug for Poll {
         f.debug_tuple("Poll").field(&self.epoll).finish()
     }
 }
+
+/// A loop that is away from its waits for this long is reported.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// How many events one wait takes at most, so that nobody is starved.
 const BATCH: usize = 256;
@@ -124,6 +129,7 @@ impl Poll {
             buffer: Vec::with_capacity(BATCH),
             warp: None,
             wakers: Vec::new(),
+            woke: None,
         })
     }
 
@@ -203,7 +209,9 @@ impl Poll {
             // Rounded up to what the kernel counts in, so as not to wake too early and spin.
             Some(deadline.since(now) + Duration::from_micros(999))
         };
+        self.watch_for_slowness();
         self.poll_once(timeout)?;
+        self.woke = Some((self.clock.real(), sys::process::Usage::now()));
         for token in self.ready.drain(..) {
             events.push(Event {
                 token,
@@ -226,6 +234,22 @@ impl Poll {
             self.step();
         }
         Ok(())
+    }
+
+    /// Logs that the loop was away for too long since its last wait.
+    fn watch_for_slowness(&self) {
+        let Some((woke, used)) = self.woke else {
+            return;
+        };
+        let away = self.clock.real().since(woke);
+        if away >= SLOW {
+            let usage = sys::process::Usage::now();
+            let user = usage.user.saturating_sub(used.user).as_millis();
+            let system = usage.system.saturating_sub(used.system).as_millis();
+            let away = away.as_millis();
+            log::warn!(target: "timeval",
+                "Unreasonably long {away}ms poll interval ({user}ms user, {system}ms system)");
+        }
     }
 
     fn poll_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {

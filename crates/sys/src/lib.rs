@@ -11,6 +11,7 @@ pub mod packet_socket;
 pub mod process;
 pub mod signal;
 pub mod tap;
+pub mod thread;
 
 use std::io;
 

@@ -1,6 +1,7 @@
 //! Processes: forks, and ends by signal.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
@@ -30,6 +31,37 @@ pub fn fork() -> io::Result<Fork> {
         Some(child) => Fork::Parent(child),
         None => Fork::Child,
     })
+}
+
+/// Processor time that the process has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In the program.
+    pub user: Duration,
+    /// In the kernel on its behalf.
+    pub system: Duration,
+}
+
+impl Usage {
+    /// What was used so far; zero if the system does not say.
+    pub fn now() -> Self {
+        // SAFETY: a zeroed rusage is a valid value, and the call only writes to it.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            if libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) != 0 {
+                return Self::default();
+            }
+            usage
+        };
+        let time = |t: libc::timeval| {
+            Duration::from_secs(t.tv_sec.unsigned_abs())
+                + Duration::from_micros(t.tv_usec.unsigned_abs())
+        };
+        Self {
+            user: time(usage.ru_utime),
+            system: time(usage.ru_stime),
+        }
+    }
 }
 
 /// Ends the process by `signal`, as if nobody had handled it.

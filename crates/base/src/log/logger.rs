@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::date::Zone;
-use super::pattern::{self, Record, SYSLOG_PREFIX};
+use super::pattern::{self, RFC_5424, Record};
 use super::syslog::{Syslog, SyslogMethod};
 use super::{Destination, Level, sink};
 use crate::{Clock, Instant, RateLimiter};
@@ -255,13 +255,15 @@ impl Logger {
                 let _ = std::io::stderr().write_all((line + "\n").as_bytes());
             }
             if wants(Destination::Syslog) {
+                if state.syslog.has_target() {
+                    let line = pattern::format(RFC_5424, &record);
+                    state.syslog.send_to_target(&line);
+                }
                 record.facility = state.facility.unwrap_or(DAEMON);
                 let line = pattern::format(&state.patterns[Destination::Syslog as usize], &record);
-                let prefix = pattern::format(SYSLOG_PREFIX, &record);
-                let local = pattern::format("<%B>%d{%b %e %T} ", &record);
-                let ident = format!("{local}{}: ", inner.program);
+                let lead = pattern::format(state.syslog.lead(), &record);
                 for line in line.split('\n').filter(|l| !l.is_empty()) {
-                    state.syslog.send(&ident, &prefix, line);
+                    state.syslog.send(&format!("{lead}{line}"));
                 }
             }
             if wants(Destination::File)

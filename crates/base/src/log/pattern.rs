@@ -8,6 +8,9 @@ use crate::WallTime;
 
 pub(super) const SYSLOG_PREFIX: &str = "<%B> %D{%h %e %T} %E %A: ";
 
+/// The form of messages to a remote system log (RFC 5424, section 6).
+pub(super) const RFC_5424: &str = "<%B>1 %D{%Y-%m-%dT%H:%M:%S.###Z} %E %A %P %c - \u{feff}%m";
+
 /// What a pattern can show.
 pub(super) struct Record<'a> {
     pub program: &'a str,

@@ -11,7 +11,7 @@ pub(super) enum SyslogMethod {
     Libc,
     /// Not at all.
     Null,
-    /// A unix datagram socket, in the form of the syslog prefix.
+    /// A unix datagram socket, with only the priority in front.
     Unix(String),
     /// UDP to an address and port.
     Udp(String),
@@ -79,19 +79,31 @@ impl Syslog {
         })
     }
 
-    /// Sends one line; a message that cannot be sent is lost, as it is in C.
-    pub(super) fn send(&mut self, ident: &str, prefix: &str, line: &str) {
+    pub(super) fn has_target(&self) -> bool {
+        self.target.is_some()
+    }
+
+    pub(super) fn send_to_target(&self, message: &str) {
         if let Some(target) = &self.target {
-            let _ = target.send(format!("{prefix}{line}").as_bytes());
+            // A message that cannot be sent is lost, as it is in C.
+            let _ = target.send(message.as_bytes());
         }
+    }
+
+    /// The pattern of what stands before a message: the C library's form for its socket, the
+    /// bare priority otherwise.
+    pub(super) fn lead(&self) -> &'static str {
+        match self.method {
+            SyslogMethod::Libc => "<%B>%d{%b %e %T} %A: ",
+            _ => "<%B>",
+        }
+    }
+
+    /// Sends one line; a message that cannot be sent is lost, as it is in C.
+    pub(super) fn send(&mut self, message: &str) {
         if self.socket.is_none() {
             self.socket = self.open().ok().flatten();
         }
-        let lead = match self.method {
-            SyslogMethod::Libc => ident,
-            _ => prefix,
-        };
-        let message = format!("{lead}{line}");
         let sent = match &self.socket {
             None => return,
             Some(Socket::Unix(socket)) => socket.send(message.as_bytes()),

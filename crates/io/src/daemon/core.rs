@@ -99,6 +99,8 @@ impl Core {
             Start::Exit(status) => return Ok(Err(status)),
         };
         let text = |error: std::io::Error| base::errno_text(&error);
+        // Ports and clients take a file each; without more the daemon runs with fewer.
+        let _ = sys::thread::raise_file_limit();
         let mut poll = Poll::new(&settings.clock).map_err(text)?;
         let signals = if settings.takes_signals {
             let wanted = [Signal::TERM, Signal::INT, Signal::HUP, Signal::ALARM];

@@ -47,7 +47,12 @@ impl LogOption {
                 let _ = logger.open_file(&path);
                 Ok(())
             }
-            Self::SyslogTarget => logger.set_syslog_target(text),
+            Self::SyslogTarget => {
+                logger.set_syslog_target(text)?;
+                log::warn!(target: "vlog",
+                    "--syslog-target flag is deprecated, use --syslog-method instead");
+                Ok(())
+            }
             Self::SyslogMethod => {
                 logger.set_syslog_method(text);
                 Ok(())

@@ -1,0 +1,58 @@
+//! Threads: where they run and how many files the process may open.
+
+use std::io;
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// The CPUs that this thread may run on, by number.
+///
+/// # Errors
+/// Those of `sched_getaffinity`.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|cpu| set.is_set(*cpu))
+        .collect())
+}
+
+/// Lets this thread run on `cpus` only.
+///
+/// # Errors
+/// None of them exists or may be used.
+pub fn pin(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    for cpu in cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU) {
+        set.set(*cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Lets the process open as many files as its hard limit allows.  Returns that limit.
+///
+/// # Errors
+/// Those of `setrlimit`.
+pub fn raise_file_limit() -> io::Result<Option<u64>> {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        limit.current = limit.maximum;
+        setrlimit(Resource::Nofile, limit)?;
+    }
+    Ok(limit.maximum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_stays_where_it_is_put() {
+        let cpus = allowed_cpus().unwrap();
+        let thread = std::thread::spawn(move || {
+            pin(&cpus[..1]).unwrap();
+            (allowed_cpus().unwrap(), cpus[0])
+        });
+        let (allowed, first) = thread.join().unwrap();
+        assert_eq!(allowed, [first]);
+    }
+}
