@@ -35,6 +35,8 @@ pub struct Options {
     pub kind: String,
     /// Its name, which its local port has too.
     pub name: String,
+    /// Whether it is a dummy, or stands in for its type: its numbers and devices are those of tests.
+    pub dummy: bool,
     /// Who opens its devices.
     pub devices: Providers,
     /// The process's clock.
@@ -70,6 +72,7 @@ impl Main {
 pub struct UserDatapath {
     kind: String,
     name: String,
+    dummy: bool,
     devices: Providers,
     shared: Arc<Shared>,
     main: Mutex<Main>,
@@ -109,6 +112,7 @@ impl UserDatapath {
         let datapath = Self {
             kind: options.kind,
             name: options.name,
+            dummy: options.dummy,
             devices: options.devices,
             shared,
             main: Mutex::new(main),
@@ -126,7 +130,7 @@ impl UserDatapath {
     }
 
     fn is_dummy(&self) -> bool {
-        self.kind == "dummy"
+        self.dummy
     }
 
     /// The kind of device that serves as a port of type `kind` here.

@@ -29,6 +29,7 @@ fn bed() -> Bed {
         name: "ovs-dummy".into(),
         devices: Providers::new(vec![dummies.clone()]),
         clock: clock.clone(),
+        dummy: true,
         threads: None,
     });
     let bed = Bed {

@@ -46,6 +46,7 @@ fn hosts_ping_and_send_bulk_data_through_it() {
         name: "ovs-netdev".into(),
         devices: Providers::new(vec![provider.clone()]),
         clock: Clock::new(),
+        dummy: false,
         threads: None,
     })
     .unwrap();

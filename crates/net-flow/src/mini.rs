@@ -38,6 +38,15 @@ impl MiniKey {
         &self.words
     }
 
+    /// One word: zero if the key does not have it.
+    pub const fn word(&self, index: usize) -> u64 {
+        let bit = 1 << index;
+        if self.map & bit == 0 {
+            return 0;
+        }
+        self.words[(self.map & (bit - 1)).count_ones() as usize]
+    }
+
     /// Iterates over the words with their indices.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         bits(self.map).zip(self.words.iter().copied())
@@ -72,7 +81,9 @@ mod tests {
         let mut key = FlowKey::new();
         key.set(slot::TP_DST, 80);
         key.set(slot::NSH_C4, 7);
-        assert_eq!(MiniKey::new(&key).expand(), key);
+        let mini = MiniKey::new(&key);
+        assert_eq!(mini.expand(), key);
+        assert!((0..crate::KEY_WORDS).all(|i| mini.word(i) == key.word(i)));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod bridges;
 mod columns;
+pub mod daemon;
 pub mod desired;
 pub mod plan;
 mod status;

@@ -80,9 +80,21 @@ pub fn plan(current: &Desired, desired: &Desired, dirty: &Dirty) -> Vec<Step> {
             }
         }
     }
+    // Ports that ask for a number have it before another is given it by chance.
+    additions.sort_by_key(|step| !asks_for_number(step));
     steps.append(&mut changes);
     steps.append(&mut additions);
     steps
+}
+
+fn asks_for_number(step: &Step) -> bool {
+    match step {
+        Step::AddPort { port, .. } | Step::SetPort { port, .. } => {
+            let mut interfaces = port.interfaces.values();
+            interfaces.any(|i| i.ofport_request.is_some())
+        }
+        _ => false,
+    }
 }
 
 /// A bridge keeps its identity as long as its datapath type stays.

@@ -2,5 +2,26 @@
 //! datapaths only through `dp-api`; the binary injects them.
 #![forbid(unsafe_code)]
 
+mod backer;
+mod bridge;
+mod changes;
 pub mod config;
+pub mod control;
+mod counters;
+mod env;
+mod events;
+mod interface;
+mod megaflow;
+mod numbers;
+mod packet_out;
+mod ports;
+mod publish;
+mod revalidate;
+mod run;
 pub mod status;
+mod switch;
+mod upcall;
+
+pub use env::{DatapathProvider, Env};
+pub use run::TOKEN_BASE;
+pub use switch::Switch;

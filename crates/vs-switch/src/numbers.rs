@@ -1,6 +1,6 @@
 //! OpenFlow port numbers of a bridge: who has which, and which comes next.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use base::Instant;
 
@@ -11,7 +11,7 @@ const END: u16 = 0xff00;
 /// out last of all, so that a controller does not take a new port for an old one.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
-    in_use: BTreeMap<u16, String>,
+    in_use: BTreeSet<u16>,
     by_name: HashMap<String, u16>,
     /// When numbers that were in use before became free.
     freed: HashMap<u16, Instant>,
@@ -24,10 +24,10 @@ impl Numbers {
         if let Some(number) = self.by_name.get(name) {
             return Some(*number);
         }
-        let wanted = request.filter(|n| (1..END).contains(n) && !self.in_use.contains_key(n));
+        let wanted = request.filter(|n| (1..END).contains(n) && !self.in_use.contains(n));
         let number = wanted.or_else(|| self.next())?;
         self.freed.remove(&number);
-        self.in_use.insert(number, name.to_owned());
+        self.in_use.insert(number);
         self.by_name.insert(name.to_owned(), number);
         Some(number)
     }
@@ -38,7 +38,7 @@ impl Numbers {
         let mut number = after(start);
         let mut oldest: Option<(Instant, u16)> = None;
         loop {
-            if !self.in_use.contains_key(&number) {
+            if !self.in_use.contains(&number) {
                 match self.freed.get(&number) {
                     None => {
                         self.last = number;
@@ -64,17 +64,6 @@ impl Numbers {
             self.freed.insert(number, now);
         }
     }
-
-    /// The number of `name`.
-    pub(crate) fn number(&self, name: &str) -> Option<u16> {
-        self.by_name.get(name).copied()
-    }
-
-    /// The interface with this number.
-    pub(crate) fn name(&self, number: u16) -> Option<&str> {
-        self.in_use.get(&number).map(String::as_str)
-    }
-
 }
 
 #[cfg(test)]
@@ -90,7 +79,6 @@ mod tests {
         assert_eq!(numbers.allot("p3", Some(7)), Some(2));
         assert_eq!(numbers.allot("p4", Some(99)), Some(3));
         assert_eq!(numbers.allot("p5", Some(0xff00)), Some(4));
-        assert_eq!((numbers.name(99), numbers.number("p4")), (Some("p2"), Some(3)));
     }
 
     #[test]

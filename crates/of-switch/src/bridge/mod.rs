@@ -285,6 +285,12 @@ impl Bridge {
         at
     }
 
+    /// When the next rule may expire.  Counters should be up to date when [`Bridge::run`] is
+    /// called after that.
+    pub fn next_expiry(&self) -> Instant {
+        self.tables.next_deadline()
+    }
+
     /// The datapath acts by `version` of the tables, cached flows included.
     pub fn datapath_passed(&mut self, version: u64) {
         self.passed = self.passed.max(version);

@@ -289,6 +289,13 @@ impl Endpoints {
         self.decide_on_failure(now, bridge);
     }
 
+    /// Drops the connections to controllers and makes them anew.
+    pub fn reconnect(&mut self, now: Instant) {
+        for controller in self.controllers.values_mut() {
+            controller.reconnect.force_reconnect(now);
+        }
+    }
+
     /// The bridge wants a connection closed ([`crate::Output::Close`]).
     pub fn close(&mut self, id: ConnId) {
         if let Some(link) = self.links.values_mut().find(|l| l.conn == id) {

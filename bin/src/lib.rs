@@ -1,0 +1,4 @@
+//! What the executables share: which devices and datapaths there are.
+#![forbid(unsafe_code)]
+
+pub mod providers;

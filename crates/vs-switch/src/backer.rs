@@ -1,0 +1,149 @@
+//! One datapath with what the switch keeps for it: the view that its threads read, the
+//! flows that it installed, and what its threads leave for the main loop.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use base::{Instant, Published};
+use dp_api::Datapath;
+use dp_lang::PortNo as DpPort;
+use dp_lang::text::PortNames;
+use net_flow::{FlowKey, PortNo};
+use net_packet::Packet;
+use of_xlate::{BridgeId, SwitchView};
+
+use crate::bridge::PatchEnd;
+use crate::changes::ViewChanges;
+use crate::counters::Counters;
+use crate::events::Events;
+use crate::megaflow::Megaflows;
+use crate::revalidate::Revalidator;
+
+/// What the threads of a datapath and the main loop share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) view: Published<SwitchView>,
+    pub(crate) megaflows: Megaflows,
+    pub(crate) events: Events,
+    pub(crate) counters: Counters,
+    /// Flows that may be installed at most.
+    pub(crate) flow_limit: AtomicUsize,
+    /// Flows that were in the datapath when it was last dumped, and those put since.
+    pub(crate) flows: AtomicUsize,
+    /// Whether flows may match less than every field (`upcall/disable-megaflows`).
+    pub(crate) wildcards: AtomicBool,
+}
+
+/// A datapath in use.
+pub(crate) struct Backer {
+    pub(crate) kind: String,
+    pub(crate) datapath: Arc<dyn Datapath>,
+    pub(crate) shared: Arc<Shared>,
+    /// Whose each of its ports is.
+    pub(crate) ports: Arc<HashMap<DpPort, (BridgeId, PortNo)>>,
+    /// Names of the bridges on it.
+    pub(crate) bridges: BTreeSet<String>,
+    /// Its patch ports that were set up, by interface.
+    pub(crate) patch_ends: HashMap<String, PatchEnd>,
+    pub(crate) revalidator: Revalidator,
+    /// VLAN tags that are looked at; 0 is all.
+    pub(crate) vlan_limit: u8,
+    /// Whether something differs from the published view.
+    pub(crate) is_stale: bool,
+    /// What is known of how it differs.
+    pub(crate) changes: ViewChanges,
+}
+
+impl std::fmt::Debug for Backer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backer")
+            .field("kind", &self.kind)
+            .field("bridges", &self.bridges)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Backer {
+    /// Puts `datapath` into use.
+    pub(crate) fn new(
+        kind: &str,
+        datapath: Arc<dyn Datapath>,
+        counters: &Counters,
+        flow_limit: u32,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            view: Published::new(SwitchView::default()),
+            megaflows: Megaflows::default(),
+            events: Events::default(),
+            counters: counters.clone(),
+            flow_limit: AtomicUsize::new(flow_limit as usize),
+            flows: AtomicUsize::new(0),
+            wildcards: AtomicBool::new(true),
+        });
+        let handler: Arc<Shared> = Arc::clone(&shared);
+        datapath.set_handler(handler);
+        Self {
+            kind: kind.to_owned(),
+            datapath,
+            shared,
+            ports: Arc::default(),
+            bridges: BTreeSet::new(),
+            patch_ends: HashMap::new(),
+            revalidator: Revalidator::default(),
+            vlan_limit: 1,
+            is_stale: true,
+            changes: ViewChanges::default(),
+        }
+    }
+
+    /// The name under which logs and commands show the datapath: `netdev@ovs-netdev`.
+    pub(crate) fn display_name(&self) -> String {
+        format!("{}@{}", self.datapath.kind(), self.datapath.name())
+    }
+
+    /// Logs what the datapath can do.
+    pub(crate) fn log_features(&self) {
+        let name = self.display_name();
+        for feature in [
+            "VLAN header stack length probed as 1",
+            "MPLS label stack length probed as 3",
+            "Datapath supports truncate action",
+            "Datapath supports unique flow ids",
+            "Datapath supports clone action",
+            "Datapath supports check_pkt_len action",
+            "Datapath supports explicit drop action",
+            "Datapath does not support ct_state",
+            "Datapath supports IPv6 ND Extensions",
+        ] {
+            log::info!(target: "ofproto_dpif", "{name}: {feature}");
+        }
+    }
+
+    /// The names of its ports.
+    pub(crate) fn port_names(&self) -> PortNames {
+        let ports = self.datapath.ports().into_iter();
+        ports.map(|port| (port.number, port.name)).collect()
+    }
+
+    /// Puts the fields of a packet into `key`, whose metadata is there already.
+    pub(crate) fn extract(&self, packet: &[u8], key: &mut FlowKey) {
+        let limit = match self.vlan_limit {
+            0 => net_flow::extract::MAX_VLANS,
+            limit => limit,
+        };
+        net_flow::extract(&mut Packet::from_frame(packet), key, limit);
+    }
+
+    pub(crate) fn flow_limit(&self) -> usize {
+        self.shared.flow_limit.load(Ordering::Relaxed)
+    }
+
+    /// When it wants the main loop's attention.
+    pub(crate) fn next_deadline(&self, now: Instant) -> Instant {
+        if self.is_stale {
+            return now;
+        }
+        self.revalidator.next_deadline()
+    }
+}

@@ -1,0 +1,146 @@
+//! `dpif/*`: datapaths as bridges see them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use base::Instant;
+use dp_lang::text::PortNames;
+use net_flow::slot;
+
+use super::flow::DumpFormat;
+use super::{Command, command};
+use crate::bridge::Bridge;
+use crate::interface::{Carrier, Interface};
+use crate::switch::Switch;
+
+pub(super) const COMMANDS: &[Command] = &[
+    command("dpif/show", "", 0, 0, show),
+    command("dpif/dump-dps", "", 0, 0, dump_dps),
+    command(
+        "dpif/dump-flows",
+        "[-m] [--names | --no-names] bridge",
+        1,
+        super::MANY,
+        dump_flows,
+    ),
+    command("dpif/show-dp-features", "bridge", 1, 1, show_features),
+];
+
+fn dump_dps(switch: &mut Switch, _args: &[String], _now: Instant) -> Result<String, String> {
+    let mut text = String::new();
+    for (name, bridge) in &switch.bridges {
+        let _ = writeln!(text, "{}@{name}", bridge.kind);
+    }
+    Ok(text)
+}
+
+fn show(switch: &mut Switch, _args: &[String], _now: Instant) -> Result<String, String> {
+    let mut text = String::new();
+    for backer in switch.backers.values().filter(|b| !b.bridges.is_empty()) {
+        let stats = backer.datapath.stats();
+        let name = backer.display_name();
+        let _ = writeln!(text, "{name}: hit:{} missed:{}", stats.hits, stats.misses);
+        for name in &backer.bridges {
+            let Some(bridge) = switch.bridges.get(name) else {
+                continue;
+            };
+            let _ = writeln!(text, "  {name}:");
+            for interface in bridge.interfaces.values() {
+                put_interface(&mut text, interface);
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn put_interface(text: &mut String, interface: &Interface) {
+    let Some(number) = interface.number else {
+        return;
+    };
+    let name = &interface.config.name;
+    let _ = write!(text, "    {name} {}/", number.to_of10());
+    let (port, kind) = match &interface.carrier {
+        Carrier::Datapath { port, device } => (port.to_string(), device.kind().to_owned()),
+        Carrier::Patch(_) => ("none".to_owned(), "patch".to_owned()),
+        Carrier::None(_) => ("none".to_owned(), interface.config.kind.clone()),
+    };
+    let options: BTreeMap<_, _> = interface.config.options.iter().collect();
+    let options: Vec<String> = options.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let _ = if options.is_empty() {
+        writeln!(text, "{port}: ({kind})")
+    } else {
+        writeln!(text, "{port}: ({kind}: {})", options.join(", "))
+    };
+}
+
+fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<String, String> {
+    let mut format = DumpFormat::default();
+    let mut named = None;
+    let mut operands = Vec::new();
+    for arg in args {
+        match arg.as_str() {
+            "-m" => format.more = true,
+            "--names" => named = Some(true),
+            "--no-names" => named = Some(false),
+            other => operands.push(other),
+        }
+    }
+    let name = operands.pop().ok_or("no bridge was named")?;
+    let bridge = switch.bridge(name)?;
+    let backer = switch.backer_of(bridge)?;
+    let names = if named.unwrap_or(format.more) {
+        backer.port_names()
+    } else {
+        PortNames::none()
+    };
+    let mut text = String::new();
+    for flow in backer.flows() {
+        let in_port = flow.key.expand().get(slot::IN_PORT) as u32;
+        let owner = backer.ports.get(&dp_lang::PortNo(in_port));
+        if owner.is_some_and(|(id, _)| *id == bridge.id) {
+            text += &backer.flow_text(&flow, &names, format, now);
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
+
+/// What our datapaths can do, in the words of the original.
+const FEATURES: &[(&str, &str)] = &[
+    ("Masked set action", "Yes"),
+    ("Tunnel push pop", "No"),
+    ("Ufid", "Yes"),
+    ("Truncate action", "Yes"),
+    ("Clone action", "Yes"),
+    ("Sample nesting", "10"),
+    ("Conntrack eventmask", "No"),
+    ("Conntrack clear", "No"),
+    ("Max dp_hash algorithm", "1"),
+    ("Check pkt length action", "Yes"),
+    ("Conntrack timeout policy", "No"),
+    ("Explicit Drop action", "Yes"),
+    ("Optimized Balance TCP mode", "No"),
+    ("Conntrack all-zero IP SNAT", "No"),
+    ("MPLS Label add", "No"),
+    ("psample action", "No"),
+    ("Max VLAN headers", "1"),
+    ("Max MPLS depth", "3"),
+    ("Recirc", "Yes"),
+    ("CT state", "No"),
+    ("CT zone", "No"),
+    ("CT mark", "No"),
+    ("CT label", "No"),
+    ("CT state NAT", "No"),
+    ("CT orig tuple", "No"),
+    ("CT orig tuple for IPv6", "No"),
+    ("IPv6 ND Extension", "Yes"),
+];
+
+fn show_features(switch: &mut Switch, args: &[String], _now: Instant) -> Result<String, String> {
+    let _: &Bridge = switch.bridge(&args[0])?;
+    let mut text = String::new();
+    for (name, value) in FEATURES {
+        let _ = writeln!(text, "{name}: {value}");
+    }
+    Ok(text)
+}

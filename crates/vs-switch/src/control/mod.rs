@@ -1,0 +1,127 @@
+//! The switch's control commands, with the texts that scripts know.
+
+mod bridge;
+mod dpctl;
+mod dpif;
+mod dummy;
+mod fdb;
+mod flow;
+mod netdev;
+mod trace;
+mod upcall;
+
+use base::Instant;
+use io::control::Commands;
+
+use crate::backer::Backer;
+use crate::bridge::Bridge;
+use crate::switch::Switch;
+
+/// A command: the answer, or the text of an error.
+type Run = fn(&mut Switch, &[String], Instant) -> Result<String, String>;
+
+/// A command with its usage and the numbers of arguments that it takes.
+pub(crate) struct Command {
+    name: &'static str,
+    usage: &'static str,
+    min: usize,
+    max: usize,
+    run: Run,
+}
+
+const fn command(
+    name: &'static str,
+    usage: &'static str,
+    min: usize,
+    max: usize,
+    run: Run,
+) -> Command {
+    Command {
+        name,
+        usage,
+        min,
+        max,
+        run,
+    }
+}
+
+/// Any number of arguments.
+const MANY: usize = usize::MAX;
+
+fn all() -> impl Iterator<Item = &'static Command> {
+    let groups = [
+        bridge::COMMANDS,
+        dpctl::COMMANDS,
+        dpif::COMMANDS,
+        dummy::COMMANDS,
+        fdb::COMMANDS,
+        netdev::COMMANDS,
+        trace::COMMANDS,
+        upcall::COMMANDS,
+    ];
+    groups.into_iter().flatten()
+}
+
+/// Registers all commands of a switch, which `switch` finds in what the daemon works on.
+pub fn register<C: 'static>(commands: &mut Commands<C>, switch: fn(&mut C) -> &mut Switch) {
+    for command in all() {
+        let run = command.run;
+        commands.answer(
+            command.name,
+            command.usage,
+            command.min,
+            command.max,
+            move |context, args| {
+                let switch = switch(context);
+                let now = switch.env.clock.now();
+                run(switch, args, now)
+            },
+        );
+    }
+}
+
+/// Carries out one command, as a control socket would.
+///
+/// # Errors
+/// The text of the error.
+pub fn run(switch: &mut Switch, name: &str, args: &[String]) -> Result<String, String> {
+    let command = all().find(|c| c.name == name);
+    let command = command.ok_or_else(|| format!("\"{name}\" is not a valid command"))?;
+    if args.len() < command.min || args.len() > command.max {
+        return Err(format!("\"{name}\" takes another number of arguments"));
+    }
+    let now = switch.env.clock.now();
+    (command.run)(switch, args, now)
+}
+
+impl Switch {
+    fn bridge(&self, name: &str) -> Result<&Bridge, String> {
+        let bridge = self.bridges.get(name);
+        bridge.ok_or_else(|| "no such bridge".to_owned())
+    }
+
+    fn backer_of(&self, bridge: &Bridge) -> Result<&Backer, String> {
+        let backer = self.backers.get(&bridge.kind);
+        backer.ok_or_else(|| "no such bridge".to_owned())
+    }
+
+    /// What the parts of the switch hold, for `memory/show`.
+    pub fn memory_usage(&self) -> Vec<(String, u64)> {
+        let rules = |b: &Bridge| b.model.view().iter().map(|(_, t)| t.len()).sum::<usize>();
+        let bridges = || self.bridges.values();
+        let counts = [
+            ("ports", bridges().map(|b| b.by_number.len()).sum()),
+            ("rules", bridges().map(rules).sum()),
+            ("revalidators", self.backers.len()),
+            (
+                "udpif keys",
+                self.backers
+                    .values()
+                    .map(|b| b.shared.megaflows.len())
+                    .sum(),
+            ),
+        ];
+        let shown = counts.into_iter().filter(|(_, n): &(_, usize)| *n > 0);
+        shown.map(|(name, n)| (name.to_owned(), n as u64)).collect()
+    }
+}

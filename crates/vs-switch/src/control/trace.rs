@@ -1,0 +1,200 @@
+//! `ofproto/trace`.
+
+use base::Instant;
+use dp_lang::text::{PortNames, parse_flow};
+use net_flow::compose::{DEFAULT_PAYLOAD, compose};
+use net_flow::text::{KeyValues, apply_key};
+use net_flow::{FlowKey, Formats, Match, Names, PortNo, slot};
+use of_xlate::{BridgeId, Effect, Input, Purpose, trace};
+
+use super::{Command, MANY, command};
+use crate::backer::Backer;
+use crate::bridge::Bridge;
+use crate::switch::Switch;
+
+pub(super) const COMMANDS: &[Command] = &[command(
+    "ofproto/trace",
+    "{[dp_name] odp_flow | bridge br_flow} [OPTIONS...] [-generate|packet]",
+    1,
+    MANY,
+    run,
+)];
+
+/// What is to be traced.
+struct Subject<'a> {
+    backer: &'a Backer,
+    bridge: BridgeId,
+    key: FlowKey,
+}
+
+/// What the packet is.
+enum PacketGiven {
+    No,
+    Generate,
+    Bytes(Vec<u8>),
+}
+
+fn run(switch: &mut Switch, args: &[String], now: Instant) -> Result<String, String> {
+    let mut with_names = false;
+    let mut operands: Vec<&str> = Vec::new();
+    for arg in args {
+        match arg.as_str() {
+            "--names" => with_names = true,
+            "--no-names" => with_names = false,
+            "--ct-next" => {
+                return Err("--ct-next: connection tracking is not supported yet".to_owned());
+            }
+            "-generate" | "--generate" => operands.push("-generate"),
+            option if option.starts_with('-') => return Err(format!("{option}: unknown option")),
+            operand => operands.push(operand),
+        }
+    }
+    let packet = packet_operand(switch, &mut operands)?;
+    let mut subject = subject(switch, &operands)?;
+    let bytes = match packet {
+        PacketGiven::No => None,
+        PacketGiven::Generate => {
+            let mut key = subject.key.clone();
+            key.set(slot::IN_PORT, 0);
+            Some(compose(&key, DEFAULT_PAYLOAD))
+        }
+        PacketGiven::Bytes(bytes) => {
+            let mut key = net_flow::metadata(&subject.key);
+            subject.backer.extract(&bytes, &mut key);
+            subject.key = key;
+            Some(bytes)
+        }
+    };
+    let names = if with_names {
+        subject.backer.port_names()
+    } else {
+        PortNames::none()
+    };
+    let view = subject.backer.shared.view.load();
+    let input = Input {
+        bridge: subject.bridge,
+        key: &subject.key,
+        packet: bytes.as_deref(),
+        actions: None,
+        purpose: Purpose::Trace,
+        now,
+    };
+    let report = trace(&view, &input, &names);
+    if let Some(bytes) = &bytes {
+        // With a packet, the switch learns as if it had come in.
+        for effect in &report.translation.effects {
+            if let Effect::Learn(..) = effect {
+                effect.apply(1, bytes.len() as u64, now);
+            }
+        }
+    }
+    Ok(report.text)
+}
+
+/// Takes the packet off the end of the operands.
+fn packet_operand(switch: &Switch, operands: &mut Vec<&str>) -> Result<PacketGiven, String> {
+    let named_first = operands.len() > 1
+        && (switch.bridges.contains_key(operands[0]) || !operands[0].contains('('));
+    let flows = if named_first { 2 } else { 1 };
+    match operands.len().saturating_sub(flows) {
+        0 => Ok(PacketGiven::No),
+        1 => match operands.pop() {
+            Some("-generate") => Ok(PacketGiven::Generate),
+            Some(text) => hex(text).map(PacketGiven::Bytes),
+            None => Ok(PacketGiven::No),
+        },
+        _ => Err("Syntax error".to_owned()),
+    }
+}
+
+fn hex(text: &str) -> Result<Vec<u8>, String> {
+    let garbage = || "Trailing garbage in packet data".to_owned();
+    let digits: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let byte = |i| {
+        let digits = digits.get(i..i + 2).ok_or_else(garbage)?;
+        u8::from_str_radix(digits, 16).map_err(|_| garbage())
+    };
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+fn subject<'a>(switch: &'a Switch, operands: &[&str]) -> Result<Subject<'a>, String> {
+    match operands {
+        [flow] => datapath_flow(only_backer(switch)?, flow),
+        [name, flow] => match switch.bridges.get(*name) {
+            Some(bridge) => bridge_flow(switch, bridge, flow),
+            None if flow.contains('(') => {
+                let mut backers = switch.backers.values();
+                let named = |b: &&Backer| b.datapath.name() == *name;
+                let backer = backers.find(named).ok_or("Cannot find the datapath")?;
+                datapath_flow(backer, flow)
+            }
+            None => Err(format!("{name}: unknown bridge")),
+        },
+        _ => Err("Syntax error".to_owned()),
+    }
+}
+
+fn only_backer(switch: &Switch) -> Result<&Backer, String> {
+    let mut backers = switch.backers.values();
+    match (backers.next(), backers.next()) {
+        (Some(backer), None) => Ok(backer),
+        _ => Err("Specify a datapath name or bridge name, or both".to_owned()),
+    }
+}
+
+fn datapath_flow<'a>(backer: &'a Backer, text: &str) -> Result<Subject<'a>, String> {
+    let flow = parse_flow(text, &backer.port_names());
+    let flow = flow.map_err(|e| format!("{e} (or the bridge name was omitted)"))?;
+    let mut key = flow.key;
+    if key.get(slot::ETH_TYPE) == 0 && key.get(slot::PACKET_TYPE) == 0 {
+        key.set(slot::ETH_TYPE, u128::from(net_flow::types::eth_type::NONE));
+    }
+    let view = backer.shared.view.load();
+    let port = key.get(slot::IN_PORT);
+    let (bridge, key) = view
+        .locate(&key)
+        .ok_or_else(|| format!("no OpenFlow port for datapath port {port}"))?;
+    Ok(Subject {
+        backer,
+        bridge,
+        key,
+    })
+}
+
+fn bridge_flow<'a>(switch: &'a Switch, bridge: &Bridge, text: &str) -> Result<Subject<'a>, String> {
+    let mut names = Names::default();
+    for (number, name) in &bridge.by_number {
+        names.ports.insert(number.0, name);
+    }
+    let key = exact_flow(text, &names);
+    let key = key.map_err(|e| format!("Bad openflow flow syntax: {text}: {e}"))?;
+    Ok(Subject {
+        backer: switch.backer_of(bridge)?,
+        bridge: bridge.id,
+        key,
+    })
+}
+
+/// A flow of which every field has one value: zero, where it is not named.
+fn exact_flow(text: &str, names: &Names) -> Result<FlowKey, String> {
+    let mut fields = Match::any();
+    for item in KeyValues::new(text) {
+        let mut formats = Formats::all();
+        let prerequisites = net_flow::Field::by_name(item.key)
+            .is_none_or(|field| fields.meets_prerequisites(field));
+        match apply_key(&mut fields, item.key, item.value, names, &mut formats) {
+            None => return Err(format!("unknown field {}", item.key)),
+            Some(Err(error)) => return Err(error),
+            Some(Ok(())) if !prerequisites => {
+                let name = item.key;
+                return Err(format!("prerequisites not met for setting {name}"));
+            }
+            Some(Ok(())) => {}
+        }
+    }
+    let mut key = fields.key().clone();
+    if fields.mask().get(slot::IN_PORT) == 0 {
+        key.set(slot::IN_PORT, u128::from(PortNo::NONE.0));
+    }
+    Ok(key)
+}

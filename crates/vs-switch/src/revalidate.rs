@@ -1,0 +1,389 @@
+//! Flows in the datapath are checked against the newest view, expire when they are not used,
+//! and their statistics are credited to rules.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use base::{Clock, Instant};
+use dp_api::{DumpedFlow, FlowPut, FlowStats};
+use dp_lang::{Action, Ufid};
+use net_flow::{FlowKey, FlowMask, MiniKey, PortNo};
+use of_xlate::{Dependencies, Input, Purpose, SwitchView, Translation, translate};
+
+use crate::backer::Backer;
+use crate::changes::ViewChanges;
+use crate::config::SwitchConfig;
+use crate::megaflow::Megaflow;
+
+/// How long an unused flow is kept when there are more flows than there should be.
+const HURRIED_IDLE: Duration = Duration::from_millis(100);
+
+/// A pass must not take more than this share of the main loop's time.
+const PAUSE_FACTOR: u32 = 4;
+
+/// When flows are looked at, and what that told.
+#[derive(Debug)]
+pub(crate) struct Revalidator {
+    /// The view changed, and how: flows are to be checked.
+    pending: Option<ViewChanges>,
+    /// When statistics are credited next.
+    next: Instant,
+    /// Not before this are flows checked, unless somebody waits for it.
+    not_before: Instant,
+    dump: u64,
+    max_idle: Duration,
+    interval: Duration,
+    /// Flows at the last dump, on average, and at most.
+    pub(crate) current: usize,
+    pub(crate) average: usize,
+    pub(crate) max: usize,
+    /// How long the last dump took.
+    pub(crate) duration: Duration,
+    /// Whether an operator has stopped it (`revalidator/pause`).
+    pub(crate) paused: bool,
+}
+
+impl Default for Revalidator {
+    fn default() -> Self {
+        let settings = SwitchConfig::default();
+        Self {
+            pending: None,
+            next: Instant::MAX,
+            not_before: Instant::ZERO,
+            dump: 0,
+            max_idle: settings.max_idle,
+            interval: settings.max_revalidator,
+            current: 0,
+            average: 0,
+            max: 0,
+            duration: Duration::ZERO,
+            paused: false,
+        }
+    }
+}
+
+impl Revalidator {
+    /// When it wants to run.
+    pub(crate) fn next_deadline(&self) -> Instant {
+        if self.paused {
+            Instant::MAX
+        } else if self.pending.is_some() {
+            self.not_before.min(self.next)
+        } else {
+            self.next
+        }
+    }
+
+    /// Whether all flows are as the newest view wants them.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.pending.is_none()
+    }
+
+    /// The view changed.
+    pub(crate) fn request(&mut self, changes: ViewChanges) {
+        self.pending.get_or_insert_default().join(changes);
+    }
+
+    /// Leaves the main loop's time to others for a while after a pass that took `took`.
+    fn pause(&mut self, took: Duration, now: Instant, clock: &Clock) {
+        // A clock that stands still would never reach the end of a pause.
+        let pause = if clock.is_stopped() {
+            Duration::ZERO
+        } else {
+            took * PAUSE_FACTOR
+        };
+        self.not_before = now + pause;
+    }
+
+    /// There are flows: their statistics are to be looked at.
+    pub(crate) fn wake(&mut self, now: Instant) {
+        self.next = self.next.min(now + self.interval);
+    }
+}
+
+/// What a flow should be.
+enum Check {
+    Keep,
+    Modify,
+    Delete,
+}
+
+impl Backer {
+    /// Takes over settings.
+    pub(crate) fn configure(&mut self, settings: &SwitchConfig) {
+        self.revalidator.max_idle = settings.max_idle;
+        self.revalidator.interval = settings.max_revalidator;
+        self.datapath.set_vlan_limit(settings.vlan_limit);
+        self.vlan_limit = settings.vlan_limit;
+        let limit = settings.flow_limit as usize;
+        self.shared.flow_limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Looks at the flows if it is time to.
+    pub(crate) fn run_revalidator(&mut self, now: Instant, clock: &Clock) {
+        if self.revalidator.next_deadline() > now {
+            return;
+        }
+        if self.revalidator.next > now {
+            self.recheck(now, clock);
+        } else {
+            self.revalidate(now, clock);
+        }
+    }
+
+    /// Checks the flows that depend on what changed in the view.  When this returns, packets
+    /// are forwarded as the newest view wants it.
+    pub(crate) fn recheck(&mut self, now: Instant, clock: &Clock) {
+        let Some(changes) = self.revalidator.pending.take() else {
+            return;
+        };
+        let start = clock.real();
+        // Packets that are being translated with the old view install their flows first.
+        self.datapath.quiesce();
+        let view = self.shared.view.load();
+        let megaflows = &self.shared.megaflows;
+        let outdated = megaflows.outdated(view.version, |m| changes.affect(m));
+        for ufid in outdated {
+            let check = self.retranslate(ufid, &view, now);
+            self.carry_out(ufid, &check, now);
+        }
+        self.revalidator
+            .pause(clock.real().since(start), now, clock);
+    }
+
+    /// Brings the datapath's flow to what a check said.  Returns whether it stays.
+    fn carry_out(&self, ufid: Ufid, check: &Check, now: Instant) -> bool {
+        match check {
+            Check::Keep => true,
+            Check::Modify => self.modify(ufid),
+            Check::Delete => {
+                self.delete(ufid, now);
+                false
+            }
+        }
+    }
+
+    /// Checks all flows, credits their statistics, and removes those that were not used for
+    /// long.  When this returns, packets are forwarded as the newest view wants it.
+    pub(crate) fn revalidate(&mut self, now: Instant, clock: &Clock) {
+        let start = clock.real();
+        if self.revalidator.pending.is_some() {
+            self.datapath.quiesce();
+        }
+        let view = self.shared.view.load();
+        self.revalidator.dump += 1;
+        let mut flows = Vec::new();
+        self.datapath.flow_dump(&mut |flow| {
+            flows.push(flow);
+            true
+        });
+        let idle = self.idle_limit(flows.len());
+        let mut kept = 0;
+        for flow in &flows {
+            if self.check_flow(flow, &view, idle, now) {
+                kept += 1;
+            }
+        }
+        let dump = self.revalidator.dump;
+        self.shared.megaflows.sweep(dump, now);
+        self.shared.flows.store(kept, Ordering::Relaxed);
+        let took = clock.real().since(start);
+        let state = &mut self.revalidator;
+        state.pending = None;
+        state.current = kept;
+        state.max = state.max.max(flows.len());
+        state.average = (state.average + flows.len()) / 2;
+        state.duration = took;
+        state.pause(took, now, clock);
+        state.next = if kept == 0 && self.shared.megaflows.len() == 0 {
+            Instant::MAX
+        } else {
+            now + state.interval
+        };
+    }
+
+    /// Credits rules with what the flows have counted, and does nothing else.
+    pub(crate) fn credit(&mut self, now: Instant) {
+        let shared = Arc::clone(&self.shared);
+        self.datapath.flow_dump(&mut |flow| {
+            if let Some(megaflow) = shared.megaflows.shard(flow.ufid).get_mut(&flow.ufid) {
+                let used = flow.stats.used.unwrap_or(now);
+                megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
+            }
+            true
+        });
+    }
+
+    /// How long unused flows are kept while there are `count`; none if all must go.
+    fn idle_limit(&self, count: usize) -> Option<Duration> {
+        let limit = self.flow_limit();
+        if count > limit.saturating_mul(2) {
+            None
+        } else if count > limit {
+            Some(HURRIED_IDLE.min(self.revalidator.max_idle))
+        } else {
+            Some(self.revalidator.max_idle)
+        }
+    }
+
+    /// Checks one flow.  Returns whether it stays.
+    fn check_flow(
+        &self,
+        flow: &DumpedFlow,
+        view: &SwitchView,
+        idle: Option<Duration>,
+        now: Instant,
+    ) -> bool {
+        let dump = self.revalidator.dump;
+        let mut shard = self.shared.megaflows.shard(flow.ufid);
+        let megaflow = shard.entry(flow.ufid).or_insert_with(|| adopted(flow, now));
+        megaflow.seen = dump;
+        let used = flow.stats.used.unwrap_or(megaflow.created);
+        megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
+        let version = megaflow.version;
+        drop(shard);
+        let is_idle = idle.is_none_or(|idle| used + idle <= now);
+        let check = if is_idle {
+            Check::Delete
+        } else if version < view.version {
+            self.retranslate(flow.ufid, view, now)
+        } else {
+            Check::Keep
+        };
+        self.carry_out(flow.ufid, &check, now)
+    }
+
+    /// Translates a flow anew and takes note of what it depends on now.
+    fn retranslate(&self, ufid: Ufid, view: &SwitchView, now: Instant) -> Check {
+        let Some((key, mask)) = self.key_and_mask(ufid) else {
+            return Check::Delete;
+        };
+        let Some((bridge, located)) = view.locate(&key) else {
+            return Check::Delete;
+        };
+        let input = Input {
+            bridge,
+            key: &located,
+            packet: None,
+            actions: None,
+            purpose: Purpose::Revalidate,
+            now,
+        };
+        self.shared.counters.xlate_actions.inc();
+        let translation = translate(view, &input, None);
+        if translation.error.is_some() || !mask.contains(&translation.mask) {
+            return Check::Delete;
+        }
+        let actions: Arc<[Action]> = translation.flow_actions().into();
+        let mut shard = self.shared.megaflows.shard(ufid);
+        let Some(megaflow) = shard.get_mut(&ufid) else {
+            return Check::Delete;
+        };
+        let same = *actions == *megaflow.actions;
+        renew(megaflow, translation, view.version);
+        if same {
+            Check::Keep
+        } else {
+            megaflow.actions = actions;
+            Check::Modify
+        }
+    }
+
+    fn key_and_mask(&self, ufid: Ufid) -> Option<(FlowKey, FlowMask)> {
+        let shard = self.shared.megaflows.shard(ufid);
+        let megaflow = shard.get(&ufid)?;
+        Some((megaflow.key.expand(), megaflow.mask.expand_mask()))
+    }
+
+    /// Puts a flow's new actions into the datapath.
+    fn modify(&self, ufid: Ufid) -> bool {
+        let Some(put) = self.put_of(ufid) else {
+            return false;
+        };
+        match self.datapath.flow_put(put) {
+            Ok(_) => true,
+            Err(error) => {
+                base::log_limited!(
+                    Warn,
+                    "ofproto_dpif_upcall",
+                    (1, 5),
+                    "failed to modify datapath flow: {error}"
+                );
+                false
+            }
+        }
+    }
+
+    fn put_of(&self, ufid: Ufid) -> Option<FlowPut> {
+        let shard = self.shared.megaflows.shard(ufid);
+        let megaflow = shard.get(&ufid)?;
+        let mask = megaflow.mask.expand_mask();
+        Some(FlowPut {
+            ufid: Some(ufid),
+            key: MiniKey::under(&megaflow.key.expand(), &mask),
+            mask: megaflow.mask.clone(),
+            actions: Arc::clone(&megaflow.actions),
+            replace: true,
+        })
+    }
+
+    /// Removes a flow, after what it counted was credited.
+    pub(crate) fn delete(&self, ufid: Ufid, now: Instant) {
+        let stats = self.datapath.flow_del(ufid);
+        let Some(mut megaflow) = self.shared.megaflows.remove(ufid) else {
+            return;
+        };
+        if let Ok(FlowStats {
+            packets,
+            bytes,
+            used,
+            ..
+        }) = stats
+        {
+            let used = used.unwrap_or(now);
+            megaflow.credit(packets, bytes, used);
+        }
+    }
+
+    /// Removes every flow, after what they counted was credited.
+    pub(crate) fn purge(&mut self, now: Instant) {
+        self.datapath.quiesce();
+        let mut ids = Vec::new();
+        self.datapath.flow_dump(&mut |flow| {
+            ids.push(flow.ufid);
+            true
+        });
+        for ufid in ids {
+            self.delete(ufid, now);
+        }
+        self.shared.megaflows.sweep(u64::MAX, now);
+        self.shared.flows.store(0, Ordering::Relaxed);
+        self.revalidator.current = 0;
+    }
+}
+
+/// A flow that the switch did not install, or not in this life.
+fn adopted(flow: &DumpedFlow, now: Instant) -> Megaflow {
+    Megaflow {
+        key: flow.key.clone(),
+        mask: flow.mask.clone(),
+        in_port: PortNo::NONE,
+        actions: Arc::clone(&flow.actions),
+        version: 0,
+        dependencies: Dependencies::default(),
+        effects: Vec::new(),
+        _frozen: Vec::new(),
+        created: now,
+        // What it counted before is nobody's.
+        credited: (flow.stats.packets, flow.stats.bytes),
+        seen: 0,
+    }
+}
+
+fn renew(megaflow: &mut Megaflow, translation: Translation, version: u64) {
+    megaflow.version = version;
+    megaflow.dependencies = translation.dependencies;
+    megaflow.effects = translation.effects;
+    megaflow._frozen = translation.frozen;
+}

@@ -1,0 +1,327 @@
+//! Packets that the datapath has no flow for, or was told to hand over.  This runs on the
+//! datapath's threads: it reads the published view and takes no lock that a slow step holds.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::Instant;
+use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict};
+use dp_lang::{Action, Controller, PortNo as DpPort, Ufid, UserCookie};
+use net_flow::types::eth_type;
+use net_flow::{FlowKey, FlowMask, Match, MiniKey, PortNo, Slot, slot};
+use of_switch::PacketInEvent;
+use of_wire::message::{PacketIn, PacketInReason};
+use of_xlate::{Effect, Input, Purpose, SwitchView, Translation, translate};
+
+use crate::backer::Shared;
+use crate::events::Event;
+use crate::megaflow::Megaflow;
+
+impl UpcallHandler for Shared {
+    fn upcall(&self, upcall: &Upcall<'_>, now: Instant) -> Verdict {
+        let view = self.view.load();
+        match &upcall.kind {
+            UpcallKind::Miss => self.miss(&view, upcall, now),
+            UpcallKind::Action(Some(UserCookie::Controller(controller))) => {
+                self.to_controller(&view, upcall, controller);
+                drop_packet()
+            }
+            UpcallKind::Action(Some(UserCookie::SlowPath(_))) => self.slow_path(&view, upcall, now),
+            UpcallKind::Action(_) => drop_packet(),
+        }
+    }
+}
+
+/// Drops a packet, without a flow for those like it.
+fn drop_packet() -> Verdict {
+    Verdict {
+        actions: Arc::default(),
+        flow_actions: None,
+        mask: FlowMask::new(),
+        install: false,
+    }
+}
+
+/// Actions as they are shared between packets and flows.
+fn share(actions: Vec<Action>) -> Arc<[Action]> {
+    actions.into()
+}
+
+impl Shared {
+    fn translate(
+        &self,
+        view: &SwitchView,
+        upcall: &Upcall<'_>,
+        now: Instant,
+    ) -> Option<Translation> {
+        let (bridge, key) = view.locate(upcall.key)?;
+        self.counters.xlate_actions.inc();
+        let input = Input {
+            bridge,
+            key: &key,
+            packet: Some(upcall.packet),
+            actions: None,
+            purpose: Purpose::Upcall,
+            now,
+        };
+        let translation = translate(view, &input, None);
+        log_warnings(&translation);
+        Some(translation)
+    }
+
+    fn miss(&self, view: &SwitchView, upcall: &Upcall<'_>, now: Instant) -> Verdict {
+        let Some(translation) = self.translate(view, upcall, now) else {
+            return drop_packet();
+        };
+        self.apply(&translation.effects, 1, upcall.packet.len() as u64, now);
+        let actions = share(translation.actions.clone());
+        let flow_actions = translation
+            .is_slow()
+            .then(|| share(translation.flow_actions()));
+        let mask = if self.wildcards.load(Ordering::Relaxed) {
+            translation.mask.clone()
+        } else {
+            let mut mask = exact_mask(upcall.key);
+            mask.union(&translation.mask);
+            mask
+        };
+        let install = self.flows.load(Ordering::Relaxed) < self.flow_limit.load(Ordering::Relaxed);
+        if install {
+            let flow_actions = flow_actions.as_ref().unwrap_or(&actions);
+            self.remember(view, upcall.key, &mask, flow_actions, translation, now);
+        } else {
+            self.counters.upcall_flow_limit_hit.inc();
+        }
+        Verdict {
+            actions,
+            flow_actions,
+            mask,
+            install,
+        }
+    }
+
+    /// Takes note of a flow that the datapath will install.
+    fn remember(
+        &self,
+        view: &SwitchView,
+        key: &FlowKey,
+        mask: &FlowMask,
+        actions: &Arc<[Action]>,
+        translation: Translation,
+        now: Instant,
+    ) {
+        let mini_mask = MiniKey::new(mask.as_key());
+        let ufid = Ufid::of(&MiniKey::under(key, mask), &mini_mask);
+        let port = DpPort(key.get(slot::IN_PORT) as u32);
+        let in_port = view.datapath_ports.get(&port).map(|(_, number)| *number);
+        let megaflow = Megaflow {
+            key: MiniKey::new(key),
+            mask: mini_mask,
+            in_port: in_port.unwrap_or(PortNo::NONE),
+            actions: Arc::clone(actions),
+            version: view.version,
+            dependencies: translation.dependencies,
+            effects: translation.effects,
+            _frozen: translation.frozen,
+            created: now,
+            credited: (0, 0),
+            seen: 0,
+        };
+        self.megaflows.add(ufid, megaflow);
+        if self.flows.fetch_add(1, Ordering::Relaxed) == 0 {
+            // The main loop does not look for flows while there is none.
+            self.events.push(Event::FlowsExist);
+        }
+    }
+
+    /// Applies effects; the main loop hears of it when that changes how packets are forwarded.
+    fn apply(&self, effects: &[Effect], packets: u64, bytes: u64, now: Instant) {
+        let mut learned = false;
+        for effect in effects {
+            if let Effect::Learn(macs, _) = effect {
+                let before = macs.generation();
+                effect.apply(packets, bytes, now);
+                learned |= macs.generation() != before;
+            } else {
+                effect.apply(packets, bytes, now);
+            }
+        }
+        if learned {
+            self.events.push(Event::Learned);
+        }
+    }
+
+    /// A packet of a flow that the datapath cannot handle alone.  The flow's statistics count
+    /// it, so only learning is applied.
+    fn slow_path(&self, view: &SwitchView, upcall: &Upcall<'_>, now: Instant) -> Verdict {
+        let Some(translation) = self.translate(view, upcall, now) else {
+            return drop_packet();
+        };
+        let mut learning = translation.effects;
+        learning.retain(|e| matches!(e, Effect::Learn(..)));
+        self.apply(&learning, 1, upcall.packet.len() as u64, now);
+        Verdict {
+            actions: share(translation.actions),
+            ..drop_packet()
+        }
+    }
+
+    fn to_controller(&self, view: &SwitchView, upcall: &Upcall<'_>, to: &Controller) {
+        let Some(state) = view.recirc.get(to.recirc_id) else {
+            return;
+        };
+        if to.dont_send {
+            return;
+        }
+        let metadata = metadata(&state.metadata.expand(), upcall.key);
+        let whole = upcall.packet.len();
+        let len = whole.min(usize::from(to.max_len));
+        let packet = PacketIn {
+            packet: upcall.packet[..len].to_vec(),
+            total_len: u32::try_from(whole).unwrap_or(u32::MAX),
+            buffer_id: None,
+            reason: reason(to.reason),
+            table: state.table,
+            cookie: to.rule_cookie,
+            metadata,
+            userdata: state.userdata.to_vec(),
+            continuation: None,
+        };
+        let event = PacketInEvent {
+            packet,
+            controller_id: to.controller_id,
+        };
+        let event = Event::PacketIn {
+            bridge: state.bridge,
+            packet: Box::new(event),
+        };
+        if !self.events.push(event) {
+            self.counters.packet_in_overflow.inc();
+        }
+    }
+}
+
+pub(crate) fn log_warnings(translation: &Translation) {
+    for warning in &translation.warnings {
+        base::log_limited!(Warn, "ofproto_dpif_xlate", (1, 5), "{warning}");
+    }
+}
+
+fn reason(number: u8) -> PacketInReason {
+    match number {
+        0 => PacketInReason::NoMatch,
+        2 => PacketInReason::InvalidTtl,
+        3 => PacketInReason::ActionSet,
+        4 => PacketInReason::Group,
+        5 => PacketInReason::PacketOut,
+        6 => PacketInReason::ExplicitMiss,
+        7 => PacketInReason::ImplicitMiss,
+        _ => PacketInReason::Action,
+    }
+}
+
+/// The fields that go with a packet to a controller: the pipeline's from the frozen state,
+/// the datapath's from the packet's key.
+fn metadata(frozen: &FlowKey, key: &FlowKey) -> Match {
+    let mut fields = Match::any();
+    let in_port = frozen.get(slot::IN_PORT);
+    fields.set(slot::IN_PORT, in_port);
+    let mut copy = |from: &FlowKey, slot: Slot| {
+        let value = from.get(slot);
+        if value != 0 {
+            fields.set(slot, value);
+        }
+    };
+    copy(frozen, slot::METADATA);
+    for n in 0..32 {
+        copy(frozen, slot::reg(n));
+    }
+    for tunnel in [
+        slot::TUN_ID,
+        slot::TUN_SRC,
+        slot::TUN_DST,
+        slot::TUN_IPV6_SRC,
+        slot::TUN_IPV6_DST,
+        slot::TUN_FLAGS,
+        slot::TUN_GBP_ID,
+        slot::TUN_GBP_FLAGS,
+    ] {
+        copy(frozen, tunnel);
+    }
+    for own in [
+        slot::PKT_MARK,
+        slot::CT_STATE,
+        slot::CT_ZONE,
+        slot::CT_MARK,
+        slot::CT_LABEL,
+        slot::CT_NW_PROTO,
+        slot::CT_NW_SRC,
+        slot::CT_NW_DST,
+        slot::CT_IPV6_SRC,
+        slot::CT_IPV6_DST,
+        slot::CT_TP_SRC,
+        slot::CT_TP_DST,
+    ] {
+        copy(key, own);
+    }
+    fields
+}
+
+/// The mask of a flow that matches every field of `key`.
+fn exact_mask(key: &FlowKey) -> FlowMask {
+    let mut mask = FlowMask::new();
+    let mut add = |slots: &[Slot]| slots.iter().for_each(|slot| mask.set_exact(*slot));
+    add(&[
+        slot::RECIRC_ID,
+        slot::DP_HASH,
+        slot::IN_PORT,
+        slot::SKB_PRIORITY,
+        slot::PKT_MARK,
+        slot::CT_STATE,
+        slot::CT_ZONE,
+        slot::CT_MARK,
+        slot::CT_LABEL,
+        slot::PACKET_TYPE,
+        slot::ETH_SRC,
+        slot::ETH_DST,
+        slot::ETH_TYPE,
+        slot::VLAN_TCI,
+    ]);
+    if key.get(slot::VLAN_TCI) != 0 {
+        add(&[slot::VLAN_TPID, slot::VLAN2_TCI]);
+    }
+    const IP: &[Slot] = &[
+        slot::NW_PROTO,
+        slot::NW_TOS,
+        slot::NW_TTL,
+        slot::NW_FRAG,
+        slot::TP_SRC,
+        slot::TP_DST,
+    ];
+    match key.get(slot::ETH_TYPE) as u16 {
+        eth_type::IPV4 => {
+            add(&[slot::NW_SRC, slot::NW_DST]);
+            add(IP);
+        }
+        eth_type::IPV6 => {
+            add(&[slot::IPV6_SRC, slot::IPV6_DST, slot::IPV6_LABEL]);
+            add(IP);
+        }
+        eth_type::ARP | eth_type::RARP => add(&[
+            slot::NW_SRC,
+            slot::NW_DST,
+            slot::NW_PROTO,
+            slot::ARP_SHA,
+            slot::ARP_THA,
+        ]),
+        eth_type::MPLS | eth_type::MPLS_MULTICAST => add(&[slot::MPLS_LSE]),
+        _ => {}
+    }
+    for (index, _) in key.iter() {
+        // What else the packet has, such as TCP flags or what ND carries.
+        if mask.word(index) == 0 {
+            mask.set_word(index, u64::MAX);
+        }
+    }
+    mask
+}
