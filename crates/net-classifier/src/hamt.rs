@@ -6,40 +6,26 @@ use std::sync::Arc;
 /// Bits of the hash that one level consumes.
 const LEVEL_BITS: u32 = 5;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Child<B> {
-    Branch(Arc<Branch<B>>),
+    Branch(Branch<B>),
     Bucket(u32, B),
-}
-
-impl<B: Clone> Clone for Child<B> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Branch(branch) => Self::Branch(Arc::clone(branch)),
-            Self::Bucket(hash, bucket) => Self::Bucket(*hash, bucket.clone()),
-        }
-    }
 }
 
 /// A branch: bit `n` of the map says that there is a child for the digit `n`.
 #[derive(Debug)]
 struct Branch<B> {
     map: u32,
-    children: Vec<Child<B>>,
+    children: Arc<[Child<B>]>,
 }
 
-impl<B: Clone> Clone for Branch<B> {
+impl<B> Clone for Branch<B> {
     fn clone(&self) -> Self {
         Self {
             map: self.map,
-            children: self.children.clone(),
+            children: Arc::clone(&self.children),
         }
     }
-}
-
-/// Where a digit's child is, or would be.
-const fn position(map: u32, digit: u32) -> usize {
-    (map & ((1 << digit) - 1)).count_ones() as usize
 }
 
 const fn digit(hash: u32, level: u32) -> u32 {
@@ -47,90 +33,103 @@ const fn digit(hash: u32, level: u32) -> u32 {
 }
 
 impl<B: Clone> Branch<B> {
-    const fn empty() -> Self {
+    fn empty() -> Self {
         Self {
             map: 0,
-            children: Vec::new(),
+            children: Arc::new([]),
         }
     }
 
+    /// Where a digit's child is, or would be.
+    const fn position(&self, digit: u32) -> usize {
+        (self.map & ((1 << digit) - 1)).count_ones() as usize
+    }
+
+    const fn has(&self, digit: u32) -> bool {
+        self.map >> digit & 1 != 0
+    }
+
     fn add(&mut self, digit: u32, child: Child<B>) {
-        let at = position(self.map, digit);
-        self.children.reserve_exact(1);
-        self.children.insert(at, child);
+        let (before, after) = self.children.split_at(self.position(digit));
+        let mut all = Vec::with_capacity(self.children.len() + 1);
+        all.extend_from_slice(before);
+        all.push(child);
+        all.extend_from_slice(after);
+        self.children = all.into();
         self.map |= 1 << digit;
     }
 
     fn insert(&mut self, level: u32, hash: u32, bucket: B) {
         let d = digit(hash, level);
-        if self.map & (1 << d) == 0 {
+        if !self.has(d) {
             self.add(d, Child::Bucket(hash, bucket));
             return;
         }
-        let child = &mut self.children[position(self.map, d)];
+        let at = self.position(d);
+        let child = &mut Arc::make_mut(&mut self.children)[at];
         match child {
-            Child::Branch(branch) => Arc::make_mut(branch).insert(level + 1, hash, bucket),
+            Child::Branch(branch) => branch.insert(level + 1, hash, bucket),
             Child::Bucket(other, old) => {
                 let (other, old) = (*other, old.clone());
                 debug_assert_ne!(other, hash, "the hash has a bucket");
                 let mut branch = Self::empty();
                 branch.insert(level + 1, other, old);
                 branch.insert(level + 1, hash, bucket);
-                *child = Child::Branch(Arc::new(branch));
+                *child = Child::Branch(branch);
             }
         }
     }
 
     fn get_mut(&mut self, level: u32, hash: u32) -> Option<&mut B> {
         let d = digit(hash, level);
-        if self.map & (1 << d) == 0 {
+        if !self.has(d) {
             return None;
         }
-        match &mut self.children[position(self.map, d)] {
-            Child::Branch(branch) => Arc::make_mut(branch).get_mut(level + 1, hash),
+        let at = self.position(d);
+        match &mut Arc::make_mut(&mut self.children)[at] {
+            Child::Branch(branch) => branch.get_mut(level + 1, hash),
             Child::Bucket(other, bucket) => (*other == hash).then_some(bucket),
         }
     }
 
     fn remove(&mut self, level: u32, hash: u32) -> Option<B> {
         let d = digit(hash, level);
-        if self.map & (1 << d) == 0 {
+        if !self.has(d) {
             return None;
         }
-        let at = position(self.map, d);
-        match &mut self.children[at] {
-            Child::Bucket(other, _) => {
-                if *other != hash {
-                    return None;
-                }
-                self.map &= !(1 << d);
-                match self.children.remove(at) {
-                    Child::Bucket(_, bucket) => Some(bucket),
-                    Child::Branch(_) => None,
-                }
+        let at = self.position(d);
+        if let Child::Bucket(other, bucket) = &self.children[at] {
+            if *other != hash {
+                return None;
             }
-            Child::Branch(branch) => {
-                let branch = Arc::make_mut(branch);
-                let removed = branch.remove(level + 1, hash);
-                if let [Child::Bucket(..)] = branch.children[..] {
-                    self.children[at] = branch.children[0].clone();
-                }
-                removed
-            }
+            let bucket = bucket.clone();
+            let rest = self.children.iter().enumerate().filter(|(i, _)| *i != at);
+            self.children = rest.map(|(_, child)| child.clone()).collect();
+            self.map &= !(1 << d);
+            return Some(bucket);
         }
+        let child = &mut Arc::make_mut(&mut self.children)[at];
+        let Child::Branch(branch) = child else {
+            return None;
+        };
+        let removed = branch.remove(level + 1, hash);
+        if let [Child::Bucket(hash, bucket)] = &branch.children[..] {
+            *child = Child::Bucket(*hash, bucket.clone());
+        }
+        removed
     }
 }
 
 /// A map from hashes to buckets.  A clone shares everything with its original.
 #[derive(Debug)]
 pub(crate) struct Hamt<B> {
-    root: Arc<Branch<B>>,
+    root: Branch<B>,
 }
 
 impl<B> Clone for Hamt<B> {
     fn clone(&self) -> Self {
         Self {
-            root: Arc::clone(&self.root),
+            root: self.root.clone(),
         }
     }
 }
@@ -138,20 +137,20 @@ impl<B> Clone for Hamt<B> {
 impl<B: Clone> Hamt<B> {
     pub(crate) fn new() -> Self {
         Self {
-            root: Arc::new(Branch::empty()),
+            root: Branch::empty(),
         }
     }
 
     /// The bucket of `hash`.
     pub(crate) fn get(&self, hash: u32) -> Option<&B> {
-        let mut branch = &*self.root;
+        let mut branch = &self.root;
         let mut rest = hash;
         loop {
             let d = rest & 31;
-            if branch.map & (1 << d) == 0 {
+            if !branch.has(d) {
                 return None;
             }
-            match &branch.children[position(branch.map, d)] {
+            match branch.children.get(branch.position(d))? {
                 Child::Branch(next) => branch = next,
                 Child::Bucket(other, bucket) => return (*other == hash).then_some(bucket),
             }
@@ -162,18 +161,18 @@ impl<B: Clone> Hamt<B> {
     /// The bucket of `hash`, for change: the path to it is made this map's own.
     pub(crate) fn get_mut(&mut self, hash: u32) -> Option<&mut B> {
         self.get(hash)?;
-        Arc::make_mut(&mut self.root).get_mut(0, hash)
+        self.root.get_mut(0, hash)
     }
 
     /// Adds the bucket of a hash that has none.
     pub(crate) fn insert(&mut self, hash: u32, bucket: B) {
-        Arc::make_mut(&mut self.root).insert(0, hash, bucket);
+        self.root.insert(0, hash, bucket);
     }
 
     /// Takes the bucket of `hash` out.
     pub(crate) fn remove(&mut self, hash: u32) -> Option<B> {
         self.get(hash)?;
-        Arc::make_mut(&mut self.root).remove(0, hash)
+        self.root.remove(0, hash)
     }
 
     /// All buckets, in the order of their hashes' digits.

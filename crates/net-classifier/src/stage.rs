@@ -77,9 +77,8 @@ impl Hash {
     pub(crate) const START: Self = Self(0x243f_6a88_85a3_08d3);
 
     pub(crate) const fn add(&mut self, word: u64) {
-        let wide = (self.0 ^ word) as u128 * 0x9e37_79b9_7f4a_7c15;
-        let folded = wide as u64 ^ (wide >> 64) as u64;
-        self.0 = folded.rotate_left(23).wrapping_add(0xf39c_c060_5ced_c835);
+        let mixed = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
     }
 
     pub(crate) const fn finish(self) -> u32 {
