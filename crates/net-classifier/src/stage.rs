@@ -82,7 +82,8 @@ impl Hash {
     }
 
     pub(crate) const fn finish(self) -> u32 {
-        (self.0 ^ (self.0 >> 32)) as u32
+        // Each step has folded the upper half, in which all bits are mixed, into this one.
+        self.0 as u32
     }
 }
 
@@ -106,6 +107,17 @@ mod tests {
         ] {
             assert_eq!(map >> slot.word & 1, 1, "{slot:?}");
         }
+    }
+
+    #[test]
+    fn every_bit_of_a_word_changes_the_hash() {
+        let of = |word| {
+            let mut hash = Hash::START;
+            hash.add(word);
+            hash.finish()
+        };
+        let all: std::collections::HashSet<u32> = (0..64).map(|n| of(1 << n)).collect();
+        assert_eq!(all.len(), 64);
     }
 
     #[test]

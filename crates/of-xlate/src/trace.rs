@@ -4,6 +4,7 @@ use net_flow::packet::put_packet;
 use net_flow::text::{subfield, value};
 use net_flow::{FlowKey, Names, Subfield};
 use of_wire::Action;
+use of_wire::action::put_actions;
 
 /// What a node of the tree tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +135,9 @@ pub(crate) fn action_text(action: &Action) -> String {
 
 /// Actions as `ovs-ofctl` prints them.
 pub(crate) fn actions_text(actions: &[Action]) -> String {
-    let texts: Vec<String> = actions.iter().map(|a| format!("{a:?}")).collect();
-    texts.join(",")
+    let mut text = String::new();
+    put_actions(&mut text, actions, &Names::default());
+    text
 }
 
 /// A packet's key as `ovs-ofctl` prints it.
@@ -154,6 +156,8 @@ pub(crate) fn subfield_text(part: Subfield, key: &FlowKey) -> String {
     if part.is_whole() {
         let field = part.field;
         value::put(&mut text, field, now, field.full_mask(), &Names::default());
+    } else if now == 0 {
+        text.push('0');
     } else {
         text.push_str(&format!("{now:#x}"));
     }
