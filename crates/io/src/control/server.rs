@@ -130,6 +130,9 @@ pub struct ControlServer {
 /// Connections whose tokens follow the server's first token at most.
 const MAX_CONNECTIONS: u64 = 64;
 
+/// The longest request: packets and flows as text are far shorter.
+const MAX_REQUEST: usize = 16 << 20;
+
 impl ControlServer {
     /// How many tokens from its first one on a server uses.
     pub const TOKENS: u64 = MAX_CONNECTIONS + 2;
@@ -191,8 +194,10 @@ impl ControlServer {
                 Ok(stream) => {
                     let id = self.free_id();
                     let token = self.first_token + 2 + id % MAX_CONNECTIONS;
+                    let mut rpc = Rpc::new(stream, Token(token));
+                    rpc.set_max_message(MAX_REQUEST);
                     let connection = Connection {
-                        rpc: Rpc::new(stream, Token(token)),
+                        rpc,
                         format: Format::Text,
                         busy: false,
                     };

@@ -53,6 +53,9 @@ pub struct Rpc {
     /// Each queued message's size.
     queued: VecDeque<usize>,
     received: u64,
+    /// Bytes of the message that is being received.
+    partial: usize,
+    max_message: usize,
     /// The last flush left something to send.
     blocked: bool,
     /// Bytes taken by the peer after it had let us wait.
@@ -76,6 +79,8 @@ impl Rpc {
             backlog: 0,
             queued: VecDeque::new(),
             received: 0,
+            partial: 0,
+            max_message: usize::MAX,
             blocked: false,
             drained: 0,
             failed: false,
@@ -85,6 +90,11 @@ impl Rpc {
     /// The stream's name.
     pub fn name(&self) -> &str {
         self.stream.name()
+    }
+
+    /// Refuses messages of more than `bytes`, so that a peer cannot have us keep more.
+    pub fn set_max_message(&mut self, bytes: usize) {
+        self.max_message = bytes;
     }
 
     /// The stream below.
@@ -216,8 +226,22 @@ impl Rpc {
     pub fn recv(&mut self) -> io::Result<Option<Message>> {
         loop {
             while self.used < self.input.len() {
-                self.used += self.parser.feed(&self.input[self.used..]);
+                let fed = self.parser.feed(&self.input[self.used..]);
+                self.used += fed;
+                self.partial += fed;
+                if self.partial > self.max_message {
+                    base::log_limited!(
+                        Warn,
+                        "jsonrpc",
+                        (5, 5),
+                        "{}: message is longer than {} bytes",
+                        self.stream.name(),
+                        self.max_message
+                    );
+                    return Err(rustix::io::Errno::PROTO.into());
+                }
                 if self.parser.is_done() {
+                    self.partial = 0;
                     return self.take_message().map(Some);
                 }
             }

@@ -192,12 +192,17 @@ fn what_is_not_json_rpc_ends_the_connection() {
         ("{\"id\":1,", "End of file"),
         ("]", "Protocol error"),
         ("{\"foo\":1}", "Protocol error"),
+        (
+            "{\"method\":\"0123456789012345678901234567890123456789",
+            "Protocol error",
+        ),
     ] {
         let (mut raw, other) = io::Stream::pair().unwrap();
         raw.send(&[std::io::IoSlice::new(input.as_bytes())])
             .unwrap();
         drop(raw);
         let mut rpc = Rpc::new(other, SERVER);
+        rpc.set_max_message(40);
         let error = rpc.recv().unwrap_err();
         assert_eq!(io::error_text(&error), expected);
     }
