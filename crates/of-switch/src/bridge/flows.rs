@@ -11,6 +11,7 @@ use of_wire::{Action, ErrorCode, PortNo, Version};
 
 use crate::bridge::dispatch::Asked;
 use crate::bridge::{Bridge, EXPIRIES_PER_TURN, Facts, FailMode, Output};
+use crate::in_band::InBand;
 use crate::rule::{Rule, RuleSpec};
 use crate::tables::{Changes, FlowModRules, INTERNAL_TABLE, RuleChange, check_table};
 
@@ -44,6 +45,9 @@ impl Bridge {
         facts.check_actions(&flow_mod.actions)?;
         let changes = self.tables.apply(&flow_mod, rules, asked.now)?;
         self.note_changes(changes, asked.now);
+        if let Some(conn) = self.conns.get_mut(&asked.conn) {
+            conn.tally.note(flow_mod.command, asked.now);
+        }
         Ok(())
     }
 
@@ -112,13 +116,19 @@ impl Bridge {
         self.publish();
     }
 
-    /// Takes out all rules of controllers, as when the controllers change; a standalone
-    /// bridge without any gets the rule by which it switches.
+    /// Takes out all rules, as when the controllers change; those of the switch itself are put
+    /// in anew.
     pub fn flush(&mut self, now: Instant) {
         let mut changes = Changes::new();
         self.tables.flush(&mut changes);
         self.note_changes(changes, now);
         self.add_default_rule(now);
+        for rule in self.in_band.rules() {
+            self.put_rule(&rule, now);
+        }
+        if self.fails_open {
+            self.put_fail_open_rule(now);
+        }
         self.publish();
     }
 
@@ -185,16 +195,40 @@ impl Bridge {
 
     /// Switches packets without the controllers, or no longer: the owner decides when.
     pub fn set_fail_open(&mut self, on: bool, now: Instant) {
-        let any = Match::any();
+        self.fails_open = on;
         if on {
-            let spec = RuleSpec {
-                table: 0,
-                ..internal(FAIL_OPEN_PRIORITY, any, normal())
-            };
-            self.put_rule(&spec, now);
+            self.put_fail_open_rule(now);
         } else {
-            self.take_rule(0, &any, FAIL_OPEN_PRIORITY, now);
+            self.take_rule(0, &Match::any(), FAIL_OPEN_PRIORITY, now);
         }
+    }
+
+    fn put_fail_open_rule(&mut self, now: Instant) {
+        let spec = RuleSpec {
+            table: 0,
+            ..internal(FAIL_OPEN_PRIORITY, Match::any(), normal())
+        };
+        self.put_rule(&spec, now);
+    }
+
+    /// Sets which traffic of controllers and managers passes whatever they set up.
+    pub fn set_in_band(&mut self, in_band: InBand, now: Instant) {
+        if in_band == self.in_band {
+            return;
+        }
+        let (old, new) = (self.in_band.rules(), in_band.rules());
+        let is_in = |rules: &[RuleSpec], rule: &RuleSpec| {
+            let mut same = rules.iter();
+            same.any(|r| r.priority == rule.priority && r.matching == rule.matching)
+        };
+        for rule in old.iter().filter(|rule| !is_in(&new, rule)) {
+            self.take_rule(rule.table, &rule.matching, rule.priority, now);
+        }
+        let same_queue = self.in_band.queue == in_band.queue;
+        for rule in new.iter().filter(|r| !same_queue || !is_in(&old, r)) {
+            self.put_rule(rule, now);
+        }
+        self.in_band = in_band;
     }
 }
 

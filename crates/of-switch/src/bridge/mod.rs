@@ -34,6 +34,7 @@ use of_wire::message::{
 use of_wire::{Action, Body, ErrorCode, Message, PortNo, Version, VersionSet};
 
 use crate::conn::{Conn, ConnConfig, ConnId, ConnKind, Frame, Phase, refuse_hello};
+use crate::in_band::InBand;
 use crate::tables::{Changes, INTERNAL_TABLE, Tables, TablesView};
 use crate::wire;
 
@@ -157,6 +158,8 @@ pub struct Bridge {
     passed: u64,
     /// The newest version that the owner was asked to tell of.
     awaited: u64,
+    in_band: InBand,
+    fails_open: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -174,6 +177,8 @@ impl Bridge {
             frag: FragMode::Normal,
             passed: 0,
             awaited: 0,
+            in_band: InBand::default(),
+            fails_open: false,
             outputs: VecDeque::new(),
         };
         bridge.add_internal_rules(now);
@@ -209,8 +214,9 @@ impl Bridge {
     }
 
     /// The connection is gone.  Nothing more is sent to it.
-    pub fn close(&mut self, id: ConnId) {
-        if self.conns.remove(&id).is_some() {
+    pub fn close(&mut self, id: ConnId, now: Instant) {
+        if let Some(mut conn) = self.conns.remove(&id) {
+            conn.report_flow_mods(now);
             self.controllers_changed();
         }
     }
@@ -281,6 +287,7 @@ impl Bridge {
             let queues = conn.packet_ins.iter();
             let next = queues.map(|q| q.next_deadline(now)).min();
             at = at.min(next.unwrap_or(Instant::MAX));
+            at = at.min(conn.tally.next_deadline());
         }
         at
     }
@@ -348,6 +355,11 @@ impl Bridge {
             }
         }
         self.release_packet_ins(id, now);
+        if let Some(conn) = self.conns.get_mut(&id)
+            && conn.tally.next_deadline() <= now
+        {
+            conn.report_flow_mods(now);
+        }
     }
 
     /// Stops listening to a connection; it is closed once everything was sent.

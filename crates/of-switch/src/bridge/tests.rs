@@ -349,8 +349,8 @@ fn packets_go_to_the_controllers_that_they_are_for() {
     assert_eq!(send(&mut lab, PacketInReason::InvalidTtl), [0, 0, 1]);
     lab.ask(service, Version::V10, Body::SetControllerId(3));
     assert_eq!(send(&mut lab, PacketInReason::Action), [1, 1, 0]);
-    lab.bridge.close(old);
-    lab.bridge.close(service);
+    lab.bridge.close(old, lab.now);
+    lab.bridge.close(service, lab.now);
     assert_eq!(lab.bridge.view().miss(0), crate::TableMiss::Drop);
 }
 
@@ -486,7 +486,19 @@ fn a_standalone_bridge_without_controllers_switches_by_a_visible_rule() {
     assert_eq!(len(&bridge), 0);
     bridge.set_fail_open(true, now);
     assert_eq!(len(&bridge), 1);
+    bridge.flush(now);
+    assert_eq!(len(&bridge), 1);
     bridge.set_fail_open(false, now);
+    assert_eq!(len(&bridge), 0);
+    let remote = std::net::SocketAddrV4::new([10, 0, 0, 1].into(), 6653);
+    let in_band = InBand {
+        remotes: vec![remote],
+        ..InBand::default()
+    };
+    bridge.set_in_band(in_band, now);
+    bridge.flush(now);
+    assert_eq!(len(&bridge), 4);
+    bridge.set_in_band(InBand::default(), now);
     assert_eq!(len(&bridge), 0);
     config.has_controllers = false;
     bridge.configure(config, now);

@@ -2,6 +2,7 @@
 //! end has asked for.
 
 mod frame;
+mod tally;
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,7 @@ use crate::dump::Dump;
 use crate::packet_in_queue::PacketInQueue;
 
 pub(crate) use frame::{Frame, FrameBuffer};
+pub(crate) use tally::Tally;
 
 /// Identifies a connection for the life of its bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,6 +129,7 @@ pub(crate) struct Conn {
     /// Packets for the controller dropped because too many waited to be sent.
     pub(crate) packet_ins_dropped: u64,
     pub(crate) connected_at: Instant,
+    pub(crate) tally: Tally,
 }
 
 impl Conn {
@@ -157,6 +160,7 @@ impl Conn {
             next_xid: 1,
             packet_ins_dropped: 0,
             connected_at: now,
+            tally: Tally::default(),
             config,
         };
         conn.limit_packet_ins();
@@ -167,6 +171,13 @@ impl Conn {
     pub(crate) fn limit_packet_ins(&mut self) {
         for queue in &mut self.packet_ins {
             queue.set_limit(self.config.rate_limit, self.config.burst_limit);
+        }
+    }
+
+    /// Sums up in the log what flow-mods came.
+    pub(crate) fn report_flow_mods(&mut self, now: Instant) {
+        if let Some(text) = self.tally.report(now) {
+            log::info!(target: "connmgr", "{}: {text}", self.config.name);
         }
     }
 

@@ -125,7 +125,7 @@ impl Endpoints {
         let targets = self.controllers.keys().chain(self.services.keys());
         let targets: Vec<String> = targets.filter(|t| gone(t)).cloned().collect();
         for target in targets {
-            self.remove(&target, bridge);
+            self.remove(&target, now, bridge);
         }
         for (target, settings) in wanted {
             self.set(target, settings, now, bridge);
@@ -150,7 +150,17 @@ impl Endpoints {
         now: Instant,
         bridge: &mut Bridge,
     ) {
-        let name = format!("{}<->{target}", self.settings.bridge);
+        let bridge_name = &self.settings.bridge;
+        let name = format!("{bridge_name}<->{target}");
+        if !(self.controllers.contains_key(&target) || self.services.contains_key(&target)) {
+            let kind = if settings.is_primary() {
+                "primary"
+            } else {
+                "service"
+            };
+            log::info!(target: "connmgr",
+                "{bridge_name}: added {kind} controller \"{target}\"");
+        }
         if is_passive(&target) {
             let new = Service {
                 settings: settings.clone(),
@@ -200,14 +210,18 @@ impl Endpoints {
     }
 
     /// Forgets a target with its connections.
-    fn remove(&mut self, target: &str, bridge: &mut Bridge) {
-        self.controllers.remove(target);
+    fn remove(&mut self, target: &str, now: Instant, bridge: &mut Bridge) {
+        let name = &self.settings.bridge;
+        let controller = self.controllers.remove(target);
+        let is_primary = controller.is_some_and(|c| c.settings.is_primary());
+        let kind = if is_primary { "primary" } else { "service" };
+        log::info!(target: "connmgr", "{name}: removed {kind} controller \"{target}\"");
         self.services.remove(target);
         let links = self.links.iter().filter(|(_, l)| l.target == target);
         let links: Vec<u64> = links.map(|(slot, _)| *slot).collect();
         for slot in links {
             if let Some(link) = self.links.remove(&slot) {
-                bridge.close(link.conn);
+                bridge.close(link.conn, now);
             }
         }
     }
@@ -519,7 +533,7 @@ impl Endpoints {
         let Some(link) = self.links.remove(&slot) else {
             return;
         };
-        bridge.close(link.conn);
+        bridge.close(link.conn, now);
         if let Some(controller) = self.controllers.get_mut(&link.target)
             && controller.link == Some(slot)
         {
