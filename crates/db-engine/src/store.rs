@@ -1,4 +1,4 @@
-//! Opening, creating and reading database files.
+//! Opening, creating and reading database files.  `shown` is what errors call the file.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -25,22 +25,18 @@ pub struct Stored {
     pub transactions: u64,
 }
 
-fn name(path: &Path) -> String {
-    path.display().to_string()
-}
-
-fn open_failed(path: &Path, error: &std::io::Error) -> Error {
-    Error::io(error, format!("{}: open failed", name(path)))
+fn open_failed(shown: &str, error: &std::io::Error) -> Error {
+    Error::io(error, format!("{shown}: open failed"))
 }
 
 /// A reader of a database file's records.
 ///
 /// # Errors
 /// The file cannot be opened.
-pub fn records(path: &Path) -> Result<LogReader<BufReader<File>>> {
-    let file = File::open(path).map_err(|error| open_failed(path, &error))?;
+pub fn records(path: &Path, shown: &str) -> Result<LogReader<BufReader<File>>> {
+    let file = File::open(path).map_err(|error| open_failed(shown, &error))?;
     Ok(LogReader::new(
-        name(path),
+        shown,
         BufReader::with_capacity(1 << 16, file),
     ))
 }
@@ -49,26 +45,24 @@ pub fn records(path: &Path) -> Result<LogReader<BufReader<File>>> {
 ///
 /// # Errors
 /// The file cannot be read, or does not begin with a schema.
-pub fn read_schema(path: &Path) -> Result<DatabaseSchema> {
-    let mut reader = records(path)?;
-    schema_of(path, &mut reader)
+pub fn read_schema(path: &Path, shown: &str) -> Result<DatabaseSchema> {
+    let mut reader = records(path, shown)?;
+    schema_of(shown, &mut reader)
 }
 
 fn schema_of<R: std::io::BufRead>(
-    path: &Path,
+    shown: &str,
     reader: &mut LogReader<R>,
 ) -> Result<DatabaseSchema> {
     match reader.next_record()? {
         Some(json) => DatabaseSchema::from_json(&json).map_err(|error| {
             Error::general(format!(
-                "{}: failed to parse \"{}\" as ovsdb schema ({error})",
-                name(path),
-                name(path)
+                "{shown}: failed to parse \"{shown}\" as ovsdb schema ({error})"
             ))
         }),
         None => Err(Error::io(
             &std::io::Error::other("End of file"),
-            format!("{}: unexpected end of file reading schema", name(path)),
+            format!("{shown}: unexpected end of file reading schema"),
         )),
     }
 }
@@ -78,9 +72,9 @@ fn schema_of<R: std::io::BufRead>(
 /// # Errors
 /// The file cannot be read, or does not begin with a schema.  Damage after that is reported
 /// in [`Stored::fault`].
-pub fn read(path: &Path, uuids: UuidSource) -> Result<Stored> {
-    let mut reader = records(path)?;
-    let schema = Arc::new(schema_of(path, &mut reader)?);
+pub fn read(path: &Path, shown: &str, uuids: UuidSource) -> Result<Stored> {
+    let mut reader = records(path, shown)?;
+    let schema = Arc::new(schema_of(shown, &mut reader)?);
     let mut loader = Loader::new(schema, uuids);
     let mut end = reader.good_end();
     let mut fault = None;
@@ -115,14 +109,15 @@ pub fn read(path: &Path, uuids: UuidSource) -> Result<Stored> {
 /// # Errors
 /// Another server has the file, or it cannot be read or written, or does not begin with a
 /// schema.
-pub fn open(path: &Path, uuids: UuidSource) -> Result<(Stored, FileDisk)> {
+pub fn open(path: &Path, shown: &str, uuids: UuidSource) -> Result<(Stored, FileDisk)> {
     if let Err(error) = std::fs::metadata(path) {
-        return Err(open_failed(path, &error));
+        return Err(open_failed(shown, &error));
     }
     let lock = lock(path, false)
-        .map_err(|error| Error::io(&error, format!("{}: failed to lock lockfile", name(path))))?;
-    let stored = read(path, uuids)?;
-    let disk = FileDisk::open(path, lock, stored.end).map_err(|error| open_failed(path, &error))?;
+        .map_err(|error| Error::io(&error, format!("{shown}: failed to lock lockfile")))?;
+    let stored = read(path, shown, uuids)?;
+    let disk =
+        FileDisk::open(path, lock, stored.end).map_err(|error| open_failed(shown, &error))?;
     Ok((stored, disk))
 }
 
@@ -130,8 +125,8 @@ pub fn open(path: &Path, uuids: UuidSource) -> Result<(Stored, FileDisk)> {
 ///
 /// # Errors
 /// There is a file already, or it cannot be made.
-pub fn create(path: &Path, schema: &DatabaseSchema) -> Result<()> {
+pub fn create(path: &Path, shown: &str, schema: &DatabaseSchema) -> Result<()> {
     let contents = frame(&schema.to_json().to_string());
     FileDisk::create(path, &contents)
-        .map_err(|error| Error::io(&error, format!("{}: create failed", name(path))))
+        .map_err(|error| Error::io(&error, format!("{shown}: create failed")))
 }

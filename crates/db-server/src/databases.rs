@@ -14,27 +14,27 @@ use crate::server::{ClientId, Output, Server};
 use crate::server_db;
 
 impl Server {
-    /// Serves the database in a file.  Returns its name.
+    /// Serves the database in a file, which errors call `shown`.  Returns its name.
     ///
     /// # Errors
     /// The file is open already, cannot be opened, or holds a database of a name that is
     /// served.
-    pub fn add_file(&mut self, now: Instant, path: &Path) -> Result<Arc<str>> {
+    pub fn add_file(&mut self, now: Instant, path: &Path, shown: &str) -> Result<Arc<str>> {
         let canonical = std::fs::canonicalize(path).ok();
         let is_open = self.dbs.values().any(|served| {
             let file = served.file.as_deref();
             canonical.is_some() && file.and_then(|f| std::fs::canonicalize(f).ok()) == canonical
         });
         if is_open {
-            return Err(Error::general(format!("{}: already open", path.display())));
+            return Err(Error::general(format!("{shown}: already open")));
         }
         let key = self.new_key();
         let uuids = self.uuids.fork();
         let wake = Arc::clone(&self.wake);
-        let served = Served::open(key, path, uuids, &wake, now)?;
+        let served = Served::open(key, path, shown, uuids, &wake, now)?;
         let name = served.name();
         if self.dbs.contains_key(&name) {
-            let details = format!("{}: duplicate database name", path.display());
+            let details = format!("{shown}: duplicate database name");
             return Err(Error::general(details));
         }
         self.add(served);

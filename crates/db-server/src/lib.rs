@@ -3,13 +3,21 @@
 //! around that.
 #![forbid(unsafe_code)]
 
+mod control;
+mod daemon;
 mod databases;
+mod db_column;
 mod locks;
 mod methods;
 mod monitoring;
+mod options;
+mod remotes;
 mod served;
 mod server;
 mod server_db;
+mod state;
 mod transact;
 
+pub use daemon::{EmbedSettings, Embedded, run};
+pub use options::{Options, Parsed, parse};
 pub use server::{ClientCensus, ClientId, Output, Server};

@@ -82,6 +82,11 @@ impl Server {
             "get_schema" => self
                 .database(method, &params)
                 .map(|name| self.dbs[&name].schema().to_json()),
+            "monitor_cond" | "monitor_cond_since" | "monitor_cond_change"
+                if self.monitor_cond_disabled =>
+            {
+                return Answer::Error("unknown method".into());
+            }
             "monitor" | "monitor_cond" | "monitor_cond_since" => {
                 self.monitor(client, method, &params, id)
             }

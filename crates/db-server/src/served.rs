@@ -100,16 +100,17 @@ impl Served {
     pub(crate) fn open(
         key: DbKey,
         path: &Path,
+        shown: &str,
         uuids: UuidSource,
         wake: &Wake,
         now: Instant,
     ) -> Result<Self> {
-        let (stored, disk) = store::open(path, uuids)?;
+        let (stored, disk) = store::open(path, shown, uuids)?;
         if let Some(fault) = &stored.fault {
             log::warn!(target: "ovsdb_file", "{fault}");
             log::warn!(target: "ovsdb_file",
                 "{}: cut to {} bytes, after the last good of {} transaction(s)",
-                path.display(), stored.end, stored.transactions);
+                shown, stored.end, stored.transactions);
         }
         let mut this = Self::with_disk(key, stored.db, Box::new(disk), wake, now)
             .map_err(|error| db_model::Error::io(&error, "cannot start writer"))?;

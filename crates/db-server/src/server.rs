@@ -83,6 +83,8 @@ pub struct Server {
     pub(crate) busy: HashSet<ClientId>,
     id: Uuid,
     next_key: u64,
+    pub(crate) generation: u64,
+    pub(crate) monitor_cond_disabled: bool,
 }
 
 impl std::fmt::Debug for Server {
@@ -109,6 +111,8 @@ impl Server {
             busy: HashSet::new(),
             id,
             next_key: 0,
+            generation: 0,
+            monitor_cond_disabled: false,
             uuids,
         };
         let key = this.new_key();
@@ -172,16 +176,36 @@ impl Server {
     }
 
     /// Says whether the client's connection has a backlog: while it does, updates for it
-    /// are saved up and combined.
-    pub fn set_backlogged(&mut self, client: ClientId, backlogged: bool) {
+    /// are saved up and combined.  True if there is something to be sent by this.
+    pub fn set_backlogged(&mut self, client: ClientId, backlogged: bool) -> bool {
         if let Some(state) = self.clients.get_mut(&client)
             && state.backlogged != backlogged
         {
             state.backlogged = backlogged;
             if !backlogged {
                 self.flush_client(client);
+                return self.busy.contains(&client);
             }
         }
+        false
+    }
+
+    /// Sets whether a client may change anything.  True if that is new.
+    pub fn set_read_only(&mut self, client: ClientId, read_only: bool) -> bool {
+        match self.clients.get_mut(&client) {
+            Some(state) => std::mem::replace(&mut state.read_only, read_only) != read_only,
+            None => false,
+        }
+    }
+
+    /// Refuses conditional monitors from now on, as servers did before they had them.
+    pub const fn disable_monitor_cond(&mut self) {
+        self.monitor_cond_disabled = true;
+    }
+
+    /// Grows whenever something in a database, or the list of databases, has changed.
+    pub const fn generation(&self) -> u64 {
+        self.generation
     }
 
     pub(crate) fn notify(&mut self, client: ClientId, method: &str, params: Vec<Json>) {
@@ -357,6 +381,7 @@ impl Server {
         for client in watching {
             self.flush_client(client);
         }
+        self.generation += 1;
     }
 
     /// Changes `_Server` and tells those who watch it.

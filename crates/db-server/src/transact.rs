@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::Instant;
-use db_engine::{Context, Outcome};
+use db_engine::{Committed, Context, Outcome, Transaction};
 use io::jsonrpc::Message;
 use json::Json;
 
@@ -81,6 +81,35 @@ impl Server {
                 self.attempt(now, name, waiting);
             }
         }
+    }
+
+    /// Changes a database on the server's own behalf.  False if there is no such database
+    /// or the change breaks a constraint.
+    pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Transaction<'_>)) -> bool {
+        let wall = self.wall();
+        let Some((name, _)) = self.dbs.get_key_value(name) else {
+            return false;
+        };
+        let name = Arc::clone(name);
+        let Some(served) = self.dbs.get_mut(&name) else {
+            return false;
+        };
+        let mut transaction = Transaction::new(&mut served.db);
+        change(&mut transaction);
+        let Ok(changes) = transaction.commit() else {
+            return false;
+        };
+        if !changes.is_empty() {
+            let committed = Committed {
+                changes,
+                comment: String::new(),
+                durable: false,
+                id: served.db.new_uuid(),
+            };
+            served.commit(&committed, wall);
+            self.flush_database(&name);
+        }
+        true
     }
 
     /// The `cancel` notification: ends a waiting transaction.

@@ -280,6 +280,10 @@ impl Monitors {
         conditions: Vec<(usize, Condition)>,
     ) -> Option<(Arc<str>, Uuid)> {
         let old = Arc::clone(self.spec(monitor)?);
+        // Monitors of RFC 7047 have no conditions.
+        if old.version == Version::V1 {
+            return None;
+        }
         let mut new = (*old).clone();
         for (table, condition) in conditions {
             new.set_condition(table, condition);

@@ -1,0 +1,146 @@
+//! The server's control commands.
+
+use std::path::Path;
+
+use io::Commands;
+
+use crate::daemon::Daemon;
+
+/// What replication, which is not there, answers.
+const NO_SYNC: &str = "replication is not supported yet";
+
+/// Registers the commands.
+pub(crate) fn register(commands: &mut Commands<Daemon>) {
+    io::control::builtin::register_memory(commands, |daemon: &mut Daemon| daemon.state.memory());
+    register_databases(commands);
+    register_remotes(commands);
+    register_sync(commands);
+    commands.answer("ovsdb-server/perf-counters-show", "", 0, 0, |_, _| {
+        Ok("performance counter is not supported on this platform\n".to_owned())
+    });
+    commands.answer("ovsdb-server/perf-counters-clear", "", 0, 0, |_, _| {
+        Ok(String::new())
+    });
+    commands.answer(
+        "ovsdb-server/disable-monitor-cond",
+        "",
+        0,
+        0,
+        |daemon, _| {
+            log::info!(target: "ovsdb_server", "user ran ovsdb-server/disable-monitor-cond");
+            daemon.state.server.disable_monitor_cond();
+            daemon.state.reconnect = true;
+            Ok(String::new())
+        },
+    );
+    commands.answer(
+        "ovsdb-server/memory-trim-on-compaction",
+        "on|off",
+        1,
+        1,
+        |_, args| match args[0].as_str() {
+            // Memory goes back to the system when it is freed, compaction or not.
+            "on" | "off" => Ok(String::new()),
+            _ => Err("invalid argument".to_owned()),
+        },
+    );
+    commands.answer("ovsdb-server/reload", "", 0, 0, |_, _| {
+        Err("Configuration file was not specified on command line".to_owned())
+    });
+}
+
+fn register_databases(commands: &mut Commands<Daemon>) {
+    commands.answer("ovsdb-server/add-db", "DB", 1, 1, |daemon, args| {
+        let now = daemon.now();
+        let path = daemon.absolute(Path::new(&args[0]));
+        let added = daemon.state.server.add_file(now, &path, &args[0]);
+        added.map_err(|error| error.to_string())?;
+        Ok(String::new())
+    });
+    commands.answer("ovsdb-server/remove-db", "DB", 1, 1, |daemon, args| {
+        daemon.state.server.remove_database(&args[0])?;
+        Ok(String::new())
+    });
+    commands.answer("ovsdb-server/list-dbs", "", 0, 0, |daemon, _| {
+        let names = daemon.state.server.database_names();
+        Ok(names.map(|name| format!("{name}\n")).collect())
+    });
+    commands.answer(
+        "ovsdb-server/get-db-storage-status",
+        "DB",
+        1,
+        1,
+        |daemon, args| match daemon.state.server.get_database(&args[0]) {
+            Some(_) => Ok("status: ok\n".to_owned()),
+            None => Err("Failed to find the database.".to_owned()),
+        },
+    );
+    commands.register("ovsdb-server/compact", "", 0, 1, |daemon, call| {
+        let now = daemon.now();
+        let name = call.args.first().map(String::as_str);
+        let outcome = daemon.state.server.compact(now, name);
+        if outcome.is_ok() {
+            // Whoever asks wants to see the smaller file.
+            daemon.state.server.drain_writers();
+        }
+        call.responder.finish(outcome.map(|()| String::new()));
+    });
+    commands.answer("ovsdb-server/tlog-list", "", 0, 0, |_, _| {
+        Err("transaction logging is not supported yet".to_owned())
+    });
+    commands.answer("ovsdb-server/tlog-set", "DB:TABLE on|off", 2, 2, |_, _| {
+        Err("transaction logging is not supported yet".to_owned())
+    });
+}
+
+fn register_remotes(commands: &mut Commands<Daemon>) {
+    commands.answer("ovsdb-server/add-remote", "REMOTE", 1, 1, |daemon, args| {
+        daemon.state.add_remote(&args[0])?;
+        Ok(String::new())
+    });
+    commands.answer(
+        "ovsdb-server/remove-remote",
+        "REMOTE",
+        1,
+        1,
+        |daemon, args| {
+            daemon.state.remove_remote(&args[0])?;
+            Ok(String::new())
+        },
+    );
+    commands.answer("ovsdb-server/list-remotes", "", 0, 0, |daemon, _| {
+        Ok(daemon
+            .state
+            .names
+            .iter()
+            .map(|n| format!("{n}\n"))
+            .collect())
+    });
+    commands.answer("ovsdb-server/reconnect", "", 0, 0, |daemon, _| {
+        log::info!(target: "ovsdb_server", "user ran ovsdb-server/reconnect");
+        daemon.state.reconnect = true;
+        Ok(String::new())
+    });
+}
+
+fn register_sync(commands: &mut Commands<Daemon>) {
+    commands.answer("ovsdb-server/sync-status", "", 0, 0, |_, _| {
+        Ok("state: active\n".to_owned())
+    });
+    for (name, usage, max) in [
+        ("ovsdb-server/connect-active-ovsdb-server", "", 0),
+        ("ovsdb-server/disconnect-active-ovsdb-server", "", 0),
+        ("ovsdb-server/set-active-ovsdb-server", "", 1),
+        ("ovsdb-server/set-active-ovsdb-server-probe-interval", "", 1),
+        ("ovsdb-server/set-relay-source-probe-interval", "", 1),
+        ("ovsdb-server/set-sync-exclude-tables", "", 1),
+    ] {
+        commands.answer(name, usage, 0, max, |_, _| Err(NO_SYNC.to_owned()));
+    }
+    for name in [
+        "ovsdb-server/get-active-ovsdb-server",
+        "ovsdb-server/get-sync-exclude-tables",
+    ] {
+        commands.answer(name, "", 0, 0, |_, _| Ok(String::new()));
+    }
+}

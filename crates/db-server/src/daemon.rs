@@ -1,0 +1,334 @@
+//! `ovsdb-server` as a daemon of its own, or as a thread of another process.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::log::{DATABASE_MODULES, Logger};
+use base::{Clock, Dirs, Instant};
+use db_engine::store;
+use db_model::{DatabaseSchema, OPEN_VSWITCH_SCHEMA};
+use io::daemon::{Core, CoreSettings, End};
+use io::{Net, Token, Waker};
+
+use crate::control;
+use crate::options::{Options, Parsed, parse};
+use crate::server::Server;
+use crate::state::State;
+
+/// Wakes the loop: reports of writers, the end of a child, a wish to stop.  Tokens of remotes
+/// are small numbers.
+const WAKE: Token = Token(1 << 61);
+
+/// What control commands work on.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    pub(crate) state: State,
+    clock: Clock,
+    directory: PathBuf,
+}
+
+impl Daemon {
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// A path as of the directory where the daemon was started.
+    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
+        self.directory.join(path)
+    }
+}
+
+/// Runs the program.  `args[0]` is its name as it was called.
+pub fn run(args: &[String]) -> ExitCode {
+    let clock = Clock::new();
+    let logger = Logger::new("ovsdb-server", &clock, DATABASE_MODULES);
+    let dirs = Dirs::from_env();
+    let options = match parse(args, &logger, &dirs) {
+        Ok(Parsed::Serve(options)) => options,
+        Ok(Parsed::Print(text)) => {
+            print!("{text}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return fail(&error),
+    };
+    let net = Net::new(&dirs);
+    let settings = CoreSettings {
+        clock,
+        logger,
+        net,
+        options: options.daemon.clone(),
+        dirs,
+        reopen_on_hangup: true,
+        takes_signals: true,
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    match serve(settings, &options, &stop, |_| {}) {
+        Ok(code) => code,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &str) -> ExitCode {
+    eprintln!("ovsdb-server: {error}");
+    ExitCode::FAILURE
+}
+
+/// Makes database files that are not there, if that is wanted.
+fn create_files(options: &Options) -> Result<(), String> {
+    if !options.create {
+        return Ok(());
+    }
+    let schema = DatabaseSchema::from_text(OPEN_VSWITCH_SCHEMA).map_err(|e| e.to_string())?;
+    for file in &options.files {
+        if file.exists() {
+            continue;
+        }
+        if let Some(directory) = file.parent() {
+            std::fs::create_dir_all(directory)
+                .map_err(|error| format!("{}: {error}", directory.display()))?;
+        }
+        log::info!(target: "ovsdb_server", "{}: creating database", file.display());
+        store::create(file, &file.display().to_string(), &schema)
+            .map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Random bytes for UUIDs.
+fn seed() -> Result<[u8; 32], String> {
+    let mut seed = [0; 32];
+    let mut filled = 0;
+    while filled < seed.len() {
+        filled +=
+            rustix::rand::getrandom(&mut seed[filled..], rustix::rand::GetRandomFlags::empty())
+                .map_err(|error| format!("cannot get random numbers: {error}"))?;
+    }
+    Ok(seed)
+}
+
+/// Serves until it is told to end.  `ready` gets the waker once everything is set up.
+fn serve(
+    settings: CoreSettings,
+    options: &Options,
+    stop: &Arc<AtomicBool>,
+    ready: impl FnOnce(Waker),
+) -> Result<ExitCode, String> {
+    let directory = std::env::current_dir().unwrap_or_default();
+    let net = settings.net.clone();
+    let clock = settings.clock.clone();
+    let mut core = match Core::start(settings)? {
+        Ok(core) => core,
+        Err(status) => return Ok(ExitCode::from(status)),
+    };
+    let waker = core
+        .poll
+        .waker(WAKE)
+        .map_err(|error| base::errno_text(&error))?;
+    let wake = waker.clone();
+    let mut server = Server::new(clock.clone(), seed()?, Arc::new(move || wake.wake()));
+    create_files(options)?;
+    for file in &options.files {
+        let path = directory.join(file);
+        server
+            .add_file(clock.now(), &path, &file.display().to_string())
+            .map_err(|error| error.to_string())?;
+    }
+    server.set_record_differences(options.column_differences);
+    let state = State::new(
+        server,
+        &net,
+        options.remotes.clone(),
+        options.tls.clone(),
+        options.tls_columns.clone(),
+    );
+    state.check()?;
+    let mut daemon = Daemon {
+        state,
+        clock,
+        directory,
+    };
+    daemon.state.reconfigure(&mut core.poll);
+    let mut commands = core.commands(false);
+    core.time.register(&mut commands);
+    control::register(&mut commands);
+    let child = match &options.run {
+        Some(command) => Some(Child::start(command, waker.clone())?),
+        None => None,
+    };
+    log::info!(target: "ovsdb_server", "{}", io::daemon::version_text("ovsdb-server"));
+    core.complete();
+    ready(waker);
+    let mut events = Vec::new();
+    while core.end().is_none() {
+        let now = core.poll.now();
+        let deadline = daemon.state.next_deadline(now).min(core.next_deadline());
+        core.turn(deadline, &mut commands, &mut daemon, &mut events)
+            .map_err(|error| base::errno_text(&error))?;
+        daemon.state.run(&events, &mut core.poll);
+        let child_over = child.as_ref().is_some_and(Child::is_over);
+        if stop.load(Ordering::Acquire) || child_over {
+            core.exit(End::Exit { cleanup: false });
+        }
+    }
+    daemon.state.server.drain_writers();
+    drop(daemon);
+    let code = core.finish();
+    match child {
+        Some(child) => child.finish(code),
+        None => Ok(code),
+    }
+}
+
+/// The command of `--run`.
+struct Child {
+    command: String,
+    over: Arc<AtomicBool>,
+    waiter: std::thread::JoinHandle<std::io::Result<std::process::ExitStatus>>,
+}
+
+impl Child {
+    fn start(command: &str, waker: Waker) -> Result<Self, String> {
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", command])
+            .spawn()
+            .map_err(|error| format!("{command}: {}", base::errno_text(&error)))?;
+        let over = Arc::new(AtomicBool::new(false));
+        let done = Arc::clone(&over);
+        let waiter = std::thread::Builder::new()
+            .name("child".to_owned())
+            .spawn(move || {
+                let status = child.wait();
+                done.store(true, Ordering::Release);
+                waker.wake();
+                status
+            })
+            .map_err(|error| base::errno_text(&error))?;
+        Ok(Self {
+            command: command.to_owned(),
+            over,
+            waiter,
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    fn finish(self, code: ExitCode) -> Result<ExitCode, String> {
+        use std::os::unix::process::ExitStatusExt;
+        if !self.is_over() {
+            return Ok(code);
+        }
+        let command = &self.command;
+        match self.waiter.join() {
+            Ok(Ok(status)) if status.success() => Ok(code),
+            Ok(Ok(status)) => Err(match status.signal() {
+                Some(signal) => format!("{command}: child exited, killed (signal {signal})"),
+                None => {
+                    let status = status.code().unwrap_or(-1);
+                    format!("{command}: child exited, exit status {status}")
+                }
+            }),
+            _ => Err(format!("{command}: cannot tell how it ended")),
+        }
+    }
+}
+
+/// A database server on a thread of this process.
+#[derive(Debug)]
+pub struct Embedded {
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// What an embedded server needs.
+#[derive(Debug)]
+pub struct EmbedSettings {
+    /// The clock of the process.
+    pub clock: Clock,
+    /// A logger of the server's own, such as `Logger::new("ovsdb-server", ...)`.
+    pub logger: Logger,
+    /// The directories.
+    pub dirs: Dirs,
+    /// The connections of the process: clients reach a remote `pmem:NAME` as `mem:NAME`.
+    pub net: Net,
+    /// What to serve.
+    pub options: Options,
+}
+
+impl Embedded {
+    /// Starts the server and waits until it serves.  `on_end` is called when it ends, by
+    /// itself (its control command `exit`, or an error) or because it was told to.
+    ///
+    /// # Errors
+    /// The text of why it cannot serve.
+    pub fn start(
+        settings: EmbedSettings,
+        on_end: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, String> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stop_too = Arc::clone(&stop);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("ovsdb-server".to_owned())
+            .spawn(move || {
+                let core = CoreSettings {
+                    clock: settings.clock,
+                    logger: settings.logger,
+                    dirs: settings.dirs,
+                    net: settings.net,
+                    options: settings.options.daemon.clone(),
+                    reopen_on_hangup: true,
+                    takes_signals: false,
+                };
+                let ready = sender.clone();
+                // Nobody waits for what is sent after the first message.
+                let outcome = serve(core, &settings.options, &stop_too, move |waker| {
+                    let _ = ready.send(Ok(waker));
+                });
+                if let Err(error) = outcome {
+                    log::error!(target: "ovsdb_server", "{error}");
+                    let _ = sender.send(Err(error));
+                }
+                on_end();
+            })
+            .map_err(|error| base::errno_text(&error))?;
+        match receiver.recv() {
+            Ok(Ok(waker)) => Ok(Self {
+                stop,
+                waker,
+                thread: Some(thread),
+            }),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err("the database server ended at once".to_owned()),
+        }
+    }
+
+    /// Whether it still serves.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+    }
+
+    /// Ends it, once everything is written, and waits for that.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was printed when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

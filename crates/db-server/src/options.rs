@@ -1,0 +1,157 @@
+//! The command line of `ovsdb-server`.
+
+use std::path::PathBuf;
+
+use base::Dirs;
+use base::getopt::{Getopt, Opt, Order};
+use base::log::Logger;
+use io::daemon::{
+    DAEMON_OPTIONS, DaemonOption, DaemonOptions, LOG_OPTIONS, LogOption, TLS_OPTIONS, TlsOption,
+    connection_usage, daemon_usage, log_usage,
+};
+use io::tls::TlsConfig;
+
+/// What the server is to do.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Database files.
+    pub files: Vec<PathBuf>,
+    /// Where clients connect, or whom to connect to.
+    pub remotes: Vec<String>,
+    /// Whether a database file that is not there is made, with the Open_vSwitch schema.
+    pub create: bool,
+    /// Whether sets and maps are recorded as differences.
+    pub column_differences: bool,
+    /// A command to run; the server ends when it does.
+    pub run: Option<String>,
+    /// TLS, where it is not taken from a database.
+    pub tls: TlsConfig,
+    /// Columns that TLS files are taken from: option and `db:DB,TABLE,COLUMN`.
+    pub tls_columns: Vec<(TlsOption, String)>,
+    /// How the daemon runs.
+    pub daemon: DaemonOptions,
+}
+
+/// What the command line comes to.
+#[derive(Debug)]
+pub enum Parsed {
+    /// Serve.
+    Serve(Box<Options>),
+    /// Print this and end well.
+    Print(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Id {
+    Remote,
+    Run,
+    NoDbs,
+    Create,
+    DisableColumnDiff,
+    Unsupported(&'static str),
+    Help,
+    Version,
+    Log(LogOption),
+    Tls(TlsOption),
+    Daemon(DaemonOption),
+}
+
+fn table() -> Vec<Opt<Id>> {
+    let mut table = vec![
+        Opt::required("remote", None, Id::Remote),
+        Opt::required("run", None, Id::Run),
+        Opt::flag("no-dbs", None, Id::NoDbs),
+        Opt::flag("create", None, Id::Create),
+        Opt::flag("disable-file-column-diff", None, Id::DisableColumnDiff),
+        Opt::required("sync-from", None, Id::Unsupported("sync-from")),
+        Opt::required(
+            "sync-exclude-tables",
+            None,
+            Id::Unsupported("sync-exclude-tables"),
+        ),
+        Opt::flag("active", None, Id::Unsupported("active")),
+        Opt::required("config-file", None, Id::Unsupported("config-file")),
+        Opt::optional("record", None, Id::Unsupported("record")),
+        Opt::optional("replay", None, Id::Unsupported("replay")),
+        Opt::flag("help", Some('h'), Id::Help),
+        Opt::flag("version", Some('V'), Id::Version),
+    ];
+    table.extend(LOG_OPTIONS.map(|opt| opt.map(Id::Log)));
+    table.extend(TLS_OPTIONS.map(|opt| opt.map(Id::Tls)));
+    table.extend(DAEMON_OPTIONS.map(|opt| opt.map(Id::Daemon)));
+    table
+}
+
+/// Reads the command line; options of the log take effect at once.
+///
+/// # Errors
+/// The text to end with, after the program's name.
+pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, String> {
+    let program = logger.program().to_owned();
+    let table = table();
+    let mut options = Options {
+        column_differences: true,
+        ..Options::default()
+    };
+    let mut default_file = true;
+    let mut pass = Getopt::new(args, &table, Order::Permute);
+    while let Some((id, value)) = pass.next().map_err(|error| error.to_string())? {
+        let text = || value.unwrap_or_default().to_owned();
+        match id {
+            Id::Remote => options.remotes.push(text()),
+            Id::Run => options.run = Some(text()),
+            Id::NoDbs => default_file = false,
+            Id::Create => options.create = true,
+            Id::DisableColumnDiff => options.column_differences = false,
+            Id::Unsupported(name) => return Err(format!("--{name} is not supported yet")),
+            Id::Help => return Ok(Parsed::Print(usage(&program, dirs))),
+            Id::Version => {
+                return Ok(Parsed::Print(io::daemon::version_text(&program) + "\n"));
+            }
+            Id::Log(option) => option.apply(value, logger, dirs)?,
+            Id::Tls(option) => match value {
+                Some(column) if column.starts_with("db:") => {
+                    options.tls_columns.push((option, column.to_owned()));
+                }
+                _ => option.apply(value, &mut options.tls)?,
+            },
+            Id::Daemon(option) => options.daemon.apply(option, value, &program, dirs)?,
+        }
+    }
+    options.files = pass
+        .into_operands()
+        .into_iter()
+        .map(PathBuf::from)
+        .collect();
+    if options.files.is_empty() && default_file {
+        options.files.push(dirs.db.join("conf.db"));
+    }
+    Ok(Parsed::Serve(Box::new(options)))
+}
+
+fn usage(program: &str, dirs: &Dirs) -> String {
+    let mut text = format!(
+        "{program}: Open vSwitch database server\n\
+         usage: {program} [OPTIONS] [DATABASE...]\n\
+         where each DATABASE is a database file in ovsdb format.\n\
+         The default DATABASE, if none is given, is\n\
+         {}/conf.db.\n\n\
+         JSON-RPC options (may be specified any number of times):\n  \
+         --remote=REMOTE         connect or listen to REMOTE\n",
+        dirs.db.display()
+    );
+    text += &connection_usage("JSON-RPC", true, true, true);
+    text += &daemon_usage(program, dirs);
+    text += &log_usage(program, dirs);
+    text += "\nOther options:\n  \
+             --run COMMAND           run COMMAND as subprocess then exit\n  \
+             --unixctl=SOCKET        override default control socket name\n  \
+             --no-dbs                do not add default database\n  \
+             --create                make a DATABASE that is not there, with the\n                          \
+             Open_vSwitch schema\n  \
+             --disable-file-column-diff\n                          \
+             don't use column diff in database file\n  \
+             -h, --help              display this help message\n  \
+             -V, --version           display version information\n";
+    text
+}

@@ -1,0 +1,305 @@
+//! The server with its remotes, as one configuration: what the command line, control
+//! commands and databases say together.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Instant;
+use db_model::{Atom, Datum, Row, TableSchema, Uuid};
+use io::daemon::TlsOption;
+use io::tls::TlsConfig;
+use io::{Event, Net, Poll};
+
+use crate::db_column::{DbColumn, field};
+use crate::remotes::{RemoteOptions, Remotes};
+use crate::server::Server;
+
+/// How often status columns are written.
+const STATUS_INTERVAL: Duration = Duration::from_millis(2500);
+
+/// A server with its remotes.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) server: Server,
+    pub(crate) remotes: Remotes,
+    /// Remotes as they were given, sorted.
+    pub(crate) names: Vec<String>,
+    net: Net,
+    tls: TlsConfig,
+    tls_columns: Vec<(TlsOption, String)>,
+    /// The generation of the databases that the configuration was taken from.
+    configured: Option<u64>,
+    next_status: Instant,
+    /// Whether to reconnect all clients in the next turn.
+    pub(crate) reconnect: bool,
+}
+
+impl State {
+    pub(crate) fn new(
+        server: Server,
+        net: &Net,
+        names: Vec<String>,
+        tls: TlsConfig,
+        tls_columns: Vec<(TlsOption, String)>,
+    ) -> Self {
+        let mut this = Self {
+            server,
+            remotes: Remotes::new(net, 0),
+            names,
+            net: net.clone(),
+            tls,
+            tls_columns,
+            configured: None,
+            next_status: Instant::ZERO,
+            reconnect: false,
+        };
+        this.names.sort();
+        this.names.dedup();
+        this
+    }
+
+    /// Checks that the columns that were named exist.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let columns = self.tls_columns.iter().map(|(_, column)| column);
+        let remotes = self.names.iter().filter(|name| name.starts_with("db:"));
+        for name in remotes.chain(columns) {
+            DbColumn::find(&self.server, name)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a remote.
+    pub(crate) fn add_remote(&mut self, name: &str) -> Result<(), String> {
+        if name.starts_with("db:") {
+            DbColumn::find(&self.server, name)?;
+        }
+        if !self.names.iter().any(|known| known == name) {
+            self.names.push(name.to_owned());
+            self.names.sort();
+        }
+        self.configured = None;
+        Ok(())
+    }
+
+    /// Takes a remote away.
+    pub(crate) fn remove_remote(&mut self, name: &str) -> Result<(), String> {
+        let before = self.names.len();
+        self.names.retain(|known| known != name);
+        self.configured = None;
+        if self.names.len() == before {
+            Err("no such remote".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Brings remotes and TLS in line with the configuration, if that may have changed.
+    pub(crate) fn reconfigure(&mut self, poll: &mut Poll) {
+        let generation = self.server.generation();
+        if self.configured == Some(generation) {
+            return;
+        }
+        self.configured = Some(generation);
+        self.configure_tls();
+        let wanted = self.wanted_remotes();
+        self.remotes.set(&wanted, &mut self.server, poll);
+    }
+
+    fn configure_tls(&self) {
+        let mut config = self.tls.clone();
+        for (option, name) in &self.tls_columns {
+            let Ok(column) = DbColumn::find(&self.server, name) else {
+                continue;
+            };
+            let value = column
+                .strings(&self.server)
+                .into_iter()
+                .find(|s| !s.is_empty());
+            if let Some(value) = value
+                && let Err(error) = option.apply(Some(value), &mut config)
+            {
+                log::warn!(target: "ovsdb_server", "{name}: {error}");
+            }
+        }
+        self.net.tls().configure(config);
+    }
+
+    fn wanted_remotes(&self) -> BTreeMap<String, RemoteOptions> {
+        let mut wanted = BTreeMap::new();
+        for name in &self.names {
+            if !name.starts_with("db:") {
+                wanted.insert(name.clone(), RemoteOptions::default_for(name));
+                continue;
+            }
+            let Ok(column) = DbColumn::find(&self.server, name) else {
+                continue;
+            };
+            for target in column.strings(&self.server) {
+                wanted.insert(target.to_owned(), RemoteOptions::default_for(target));
+            }
+            let Some((schema, rows)) = self.referred(&column) else {
+                continue;
+            };
+            for row in rows {
+                let target = field(&schema, &row, "target").and_then(Datum::as_str);
+                match target {
+                    Some(target) if !target.is_empty() => {
+                        let options = row_options(&schema, &row, target);
+                        wanted.insert(target.to_owned(), options);
+                    }
+                    _ => log::warn!(target: "ovsdb_server",
+                        "Table `{}' has missing or invalid `target' column", schema.name),
+                }
+            }
+        }
+        wanted
+    }
+
+    /// The rows that a column of references leads to, with their schema.
+    fn referred(&self, column: &DbColumn) -> Option<(Arc<TableSchema>, Vec<Arc<Row>>)> {
+        let table = column.target_table(&self.server)?;
+        let db = self.server.get_database(&column.db)?;
+        let schema = Arc::clone(db.table(table).schema());
+        Some((schema, column.rows(&self.server)))
+    }
+
+    /// A turn of the loop.
+    pub(crate) fn run(&mut self, events: &[Event], poll: &mut Poll) {
+        if std::mem::take(&mut self.reconnect) {
+            self.remotes.reconnect(poll.now());
+        }
+        self.remotes.run(events, &mut self.server, poll);
+        self.reconfigure(poll);
+        let now = poll.now();
+        if now >= self.next_status {
+            self.next_status = now + STATUS_INTERVAL;
+            self.write_status(now);
+            self.remotes.run(&[], &mut self.server, poll);
+        }
+    }
+
+    /// When it wants a turn.
+    pub(crate) fn next_deadline(&self, now: Instant) -> Instant {
+        let writes_status = self.names.iter().any(|name| name.starts_with("db:"));
+        let status = if writes_status {
+            self.next_status
+        } else {
+            Instant::MAX
+        };
+        self.remotes
+            .next_deadline(now)
+            .min(self.server.next_deadline())
+            .min(status)
+    }
+
+    /// Writes the status columns of the rows that configure remotes.
+    fn write_status(&mut self, now: Instant) {
+        for name in self.names.clone() {
+            if !name.starts_with("db:") {
+                continue;
+            }
+            let Ok(column) = DbColumn::find(&self.server, &name) else {
+                continue;
+            };
+            let Some((schema, rows)) = self.referred(&column) else {
+                continue;
+            };
+            let Some(table) = column.target_table(&self.server) else {
+                continue;
+            };
+            let mut updates: Vec<(Uuid, usize, Datum)> = Vec::new();
+            for row in rows {
+                self.status_updates(&schema, &row, now, &mut updates);
+            }
+            if updates.is_empty() {
+                continue;
+            }
+            let generation = self.server.generation();
+            self.server.change(&column.db, |transaction| {
+                for (uuid, column, datum) in updates {
+                    if let Some(row) = transaction.modify(table, uuid) {
+                        row.set(column, datum);
+                    }
+                }
+            });
+            // Status configures nothing.
+            if self.configured == Some(generation) {
+                self.configured = Some(self.server.generation());
+            }
+        }
+    }
+
+    /// The status columns of a row whose values are not what they should be.
+    fn status_updates(
+        &self,
+        schema: &TableSchema,
+        row: &Row,
+        now: Instant,
+        updates: &mut Vec<(Uuid, usize, Datum)>,
+    ) {
+        let Some(target) = field(schema, row, "target").and_then(Datum::as_str) else {
+            return;
+        };
+        let status = self.remotes.status(target, &self.server, now);
+        let mut update = |name: &str, is_map: bool, datum: Datum| {
+            if let Some(column) = schema.column_index(name)
+                && schema.columns[column].column_type.is_map() == is_map
+                && *row.get(column) != datum
+            {
+                updates.push((row.uuid(), column, datum));
+            }
+        };
+        update(
+            "is_connected",
+            false,
+            Atom::Boolean(status.is_connected).into(),
+        );
+        let fields = status.fields.into_iter();
+        let fields = fields.map(|(name, value)| (Atom::string(name), Atom::string(value)));
+        if let Some(fields) = Datum::from_map(fields.collect()) {
+            update("status", true, fields);
+        }
+    }
+
+    /// What `memory/show` says.
+    pub(crate) fn memory(&self) -> Vec<(String, u64)> {
+        let (mut cells, mut atoms, mut monitors) = (0, 0, 0);
+        for served in self.server.dbs.values() {
+            let (rows, count) = served.db.census();
+            cells += rows;
+            atoms += count;
+            monitors += served.monitors.len();
+        }
+        let mut usage = vec![
+            ("atoms".to_owned(), atoms as u64),
+            ("cells".to_owned(), cells as u64),
+            ("monitors".to_owned(), monitors as u64),
+        ];
+        let sessions = self.remotes.sessions();
+        if sessions > 0 {
+            usage.push(("sessions".to_owned(), sessions as u64));
+        }
+        usage
+    }
+}
+
+/// What a row says of how its remote behaves.
+fn row_options(schema: &TableSchema, row: &Row, target: &str) -> RemoteOptions {
+    let mut options = RemoteOptions::default_for(target);
+    let integer = |name| field(schema, row, name).and_then(Datum::as_integer);
+    let millis = |value: i64| Duration::from_millis(u64::try_from(value).unwrap_or(0));
+    if let Some(value) = integer("max_backoff") {
+        options.max_backoff = millis(value.max(1000));
+    }
+    if let Some(value) = integer("inactivity_probe") {
+        options.probe_interval = millis(value);
+    }
+    let dscp = field(schema, row, "other_config").and_then(|datum| datum.get_str("dscp"));
+    if let Some(dscp) = dscp.and_then(|text| text.parse().ok()).filter(|d| *d < 64) {
+        options.dscp = dscp;
+    }
+    let read_only = field(schema, row, "read_only").and_then(Datum::as_bool);
+    options.read_only = read_only.unwrap_or(false);
+    options
+}
