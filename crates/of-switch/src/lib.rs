@@ -7,6 +7,7 @@
 
 pub mod async_config;
 pub mod bridge;
+mod bundle;
 mod conn;
 mod dump;
 pub mod endpoints;

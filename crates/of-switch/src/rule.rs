@@ -193,9 +193,14 @@ impl Rule {
         self.stats.bytes.store(counts.bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn reset_counts(&self) {
-        self.stats.packets.store(0, Ordering::Relaxed);
-        self.stats.bytes.store(0, Ordering::Relaxed);
+    /// Counts from zero, apart from `old`, of which this is a later version.
+    pub(crate) fn start_counting(&mut self, old: &Self) {
+        self.stats = Arc::new(RuleStats {
+            used: AtomicU64::new(old.counts().used.as_micros()),
+            idle_timeout: AtomicU16::new(old.idle_timeout()),
+            hard_timeout: AtomicU16::new(old.hard_timeout()),
+            ..RuleStats::default()
+        });
     }
 
     /// Whether the rule was removed from its table since this version of it was read.
@@ -205,6 +210,11 @@ impl Rule {
 
     pub(crate) fn mark_removed(&self) {
         self.stats.removed.store(true, Ordering::Relaxed);
+    }
+
+    /// The removal was taken back.
+    pub(crate) fn unmark_removed(&self) {
+        self.stats.removed.store(false, Ordering::Relaxed);
     }
 
     /// When one of the timeouts runs out, as known now; [`Instant::MAX`] if it has none.

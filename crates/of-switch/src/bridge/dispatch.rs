@@ -167,7 +167,8 @@ impl Bridge {
             Body::QueueGetConfigRequest { port, queue } => {
                 self.handle_queue_config(asked, port, queue, facts)
             }
-            Body::BundleControl(_) | Body::BundleAdd { .. } => Err(ErrorCode::OfpbfcOutOfBundles),
+            Body::BundleControl(control) => self.handle_bundle_control(asked, control, facts),
+            Body::BundleAdd { id, flags, .. } => self.handle_bundle_add(asked, id, flags),
             Body::Unsupported { .. } => Err(unsupported(asked.frame, asked.version)),
             _ => Err(ErrorCode::OfpbrcBadType),
         }
@@ -292,7 +293,7 @@ fn unsupported(frame: &Frame, version: Version) -> ErrorCode {
 }
 
 /// There are no groups yet: none can be added, and none is there to be changed.
-fn refuse_group(command: u16) -> Result<(), ErrorCode> {
+pub(super) fn refuse_group(command: u16) -> Result<(), ErrorCode> {
     match command {
         0 | 0x8000 => Err(ErrorCode::OfpgmfcOutOfGroups),
         1 | 3 | 5 => Err(ErrorCode::OfpgmfcUnknownGroup),

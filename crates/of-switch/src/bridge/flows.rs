@@ -25,8 +25,25 @@ impl Bridge {
         mut flow_mod: FlowMod,
         facts: &dyn Facts,
     ) -> Result<(), ErrorCode> {
+        self.check_flow_mod(asked, &mut flow_mod, facts)?;
         let rules = FlowModRules::of_version(asked.version);
-        check_table(&flow_mod, rules)?;
+        let changes = self.tables.apply(&flow_mod, rules, asked.now)?;
+        self.note_changes(changes, asked.now);
+        if let Some(conn) = self.conns.get_mut(&asked.conn) {
+            conn.tally.note(flow_mod.command, asked.now);
+        }
+        Ok(())
+    }
+
+    /// Whether a flow-mod makes sense here.
+    pub(super) fn check_flow_mod(
+        &self,
+        asked: &Asked<'_>,
+        flow_mod: &mut FlowMod,
+        facts: &dyn Facts,
+    ) -> Result<(), ErrorCode> {
+        let rules = FlowModRules::of_version(asked.version);
+        check_table(flow_mod, rules)?;
         check_actions(
             &mut flow_mod.actions,
             &flow_mod.matching,
@@ -42,19 +59,31 @@ impl Bridge {
             return Err(ErrorCode::OfpbrcBufferUnknown);
         }
         check_references(&flow_mod.actions)?;
-        facts.check_actions(&flow_mod.actions)?;
-        let changes = self.tables.apply(&flow_mod, rules, asked.now)?;
-        self.note_changes(changes, asked.now);
-        if let Some(conn) = self.conns.get_mut(&asked.conn) {
-            conn.tally.note(flow_mod.command, asked.now);
-        }
-        Ok(())
+        facts.check_actions(&flow_mod.actions)
     }
 
     pub(super) fn handle_packet_out(
         &mut self,
         asked: &Asked<'_>,
         mut packet: Box<PacketOut>,
+        facts: &dyn Facts,
+    ) -> Result<(), ErrorCode> {
+        self.check_packet_out(asked, &mut packet, facts)?;
+        // The packet must meet the tables as they are now.
+        self.publish();
+        self.outputs.push_back(Output::PacketOut {
+            conn: asked.conn,
+            request: asked.request(),
+            packet,
+        });
+        Ok(())
+    }
+
+    /// Whether a packet-out makes sense here.
+    pub(super) fn check_packet_out(
+        &self,
+        asked: &Asked<'_>,
+        packet: &mut PacketOut,
         facts: &dyn Facts,
     ) -> Result<(), ErrorCode> {
         if packet.buffer_id.is_some() {
@@ -73,15 +102,7 @@ impl Bridge {
             asked.version,
         )?;
         check_references(&packet.actions)?;
-        facts.check_actions(&packet.actions)?;
-        // The packet must meet the tables as they are now.
-        self.publish();
-        self.outputs.push_back(Output::PacketOut {
-            conn: asked.conn,
-            request: asked.request(),
-            packet,
-        });
-        Ok(())
+        facts.check_actions(&packet.actions)
     }
 
     /// Carries out a flow-mod of the switch itself, as for the `learn` action.
@@ -146,7 +167,13 @@ impl Bridge {
 
     /// Tells controllers of removed rules, and keeps the changes for the next publication.
     pub(super) fn note_changes(&mut self, changes: Changes, now: Instant) {
-        for change in &changes {
+        self.tell_removals(&changes, now);
+        self.changes.extend(changes);
+    }
+
+    /// Tells controllers of removed rules.
+    pub(super) fn tell_removals(&mut self, changes: &Changes, now: Instant) {
+        for change in changes {
             if let RuleChange::Removed(rule, reason) = change
                 && rule.flags.contains(FlowModFlags::SEND_FLOW_REM)
                 && !rule.is_hidden()
@@ -154,7 +181,6 @@ impl Bridge {
                 self.send_flow_removed(rule, *reason, now);
             }
         }
-        self.changes.extend(changes);
     }
 
     /// The rules of table 254: what becomes of packets that match nothing.  Register 0 of

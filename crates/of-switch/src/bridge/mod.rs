@@ -11,6 +11,7 @@
 //!
 //! After each call of an input or of `run`, the owner takes the output.
 
+mod bundles;
 mod config;
 mod dispatch;
 mod flows;
@@ -26,6 +27,7 @@ mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::Instant;
 use of_wire::message::{
@@ -33,6 +35,7 @@ use of_wire::message::{
 };
 use of_wire::{Action, Body, ErrorCode, Message, PortNo, Version, VersionSet};
 
+use crate::bundle::DEFAULT_IDLE_TIMEOUT;
 use crate::conn::{Conn, ConnConfig, ConnId, ConnKind, Frame, Phase, refuse_hello};
 use crate::in_band::InBand;
 use crate::tables::{Changes, INTERNAL_TABLE, Tables, TablesView};
@@ -160,6 +163,7 @@ pub struct Bridge {
     awaited: u64,
     in_band: InBand,
     fails_open: bool,
+    bundle_idle_timeout: Duration,
     outputs: VecDeque<Output>,
 }
 
@@ -179,6 +183,7 @@ impl Bridge {
             awaited: 0,
             in_band: InBand::default(),
             fails_open: false,
+            bundle_idle_timeout: DEFAULT_IDLE_TIMEOUT,
             outputs: VecDeque::new(),
         };
         bridge.add_internal_rules(now);
@@ -288,6 +293,7 @@ impl Bridge {
             let next = queues.map(|q| q.next_deadline(now)).min();
             at = at.min(next.unwrap_or(Instant::MAX));
             at = at.min(conn.tally.next_deadline());
+            at = at.min(conn.bundles.next_deadline(self.bundle_idle_timeout));
         }
         at
     }
@@ -355,6 +361,7 @@ impl Bridge {
             }
         }
         self.release_packet_ins(id, now);
+        self.expire_bundles(id, now);
         if let Some(conn) = self.conns.get_mut(&id)
             && conn.tally.next_deadline() <= now
         {

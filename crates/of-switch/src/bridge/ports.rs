@@ -43,16 +43,25 @@ impl Bridge {
         }
     }
 
+    /// Whether a port-mod is about a port that is there.
+    pub(super) fn check_port_mod(&self, request: &PortMod) -> Result<(), ErrorCode> {
+        let port = self.ports.get(&request.port);
+        let port = port.ok_or(ErrorCode::OfppmfcBadPort)?;
+        if port.hw_addr != request.hw_addr {
+            return Err(ErrorCode::OfppmfcBadHwAddr);
+        }
+        Ok(())
+    }
+
     pub(super) fn handle_port_mod(
         &mut self,
         asked: &Asked<'_>,
         request: &PortMod,
     ) -> Result<(), ErrorCode> {
-        let port = self.ports.get_mut(&request.port);
-        let port = port.ok_or(ErrorCode::OfppmfcBadPort)?;
-        if port.hw_addr != request.hw_addr {
-            return Err(ErrorCode::OfppmfcBadHwAddr);
-        }
+        self.check_port_mod(request)?;
+        let Some(port) = self.ports.get_mut(&request.port) else {
+            return Ok(());
+        };
         let mask = request.mask & CHANGEABLE;
         let config = (port.config - mask) | (request.config & mask);
         if config == port.config {

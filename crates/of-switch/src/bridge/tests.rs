@@ -504,3 +504,126 @@ fn a_standalone_bridge_without_controllers_switches_by_a_visible_rule() {
     bridge.configure(config, now);
     assert_eq!(len(&bridge), 1);
 }
+
+/// The ports that the rules of table 0 match.
+fn in_ports(lab: &Lab) -> Vec<u128> {
+    let table = lab.bridge.view().table(0).unwrap();
+    let rules = table.rules();
+    let mut ports: Vec<u128> = rules
+        .map(|r| r.matching().key().get(net_flow::slot::IN_PORT))
+        .collect();
+    ports.sort_unstable();
+    ports
+}
+
+fn bundle(lab: &mut Lab, id: ConnId, bodies: Vec<Body>) -> Vec<Body> {
+    let v = Version::V14;
+    let control = |kind| {
+        Body::BundleControl(of_wire::message::BundleControl {
+            id: 1,
+            kind,
+            flags: 3,
+        })
+    };
+    lab.ask(id, v, control(0));
+    for body in bodies {
+        let message = Box::new(Message::new(v, 7, body));
+        lab.ask(
+            id,
+            v,
+            Body::BundleAdd {
+                id: 1,
+                flags: 3,
+                message,
+            },
+        );
+    }
+    assert_eq!(lab.told(id, v).len(), 1, "the bundle is open");
+    lab.ask(id, v, control(4));
+    lab.told(id, v)
+}
+
+#[test]
+fn a_bundle_is_carried_out_as_a_whole() {
+    let mut lab = Lab::new();
+    let id = lab.connect(ConnKind::Primary, Version::V14);
+    lab.ask(id, Version::V14, add(9, FlowModFlags::SEND_FLOW_REM));
+    lab.outputs.clear();
+    let delete = Body::FlowMod(Box::new(FlowMod::new(FlowModCommand::Delete)));
+    let one = add(1, FlowModFlags::empty());
+    let told = bundle(&mut lab, id, vec![delete, one.clone(), one]);
+    assert!(matches!(&told[..], [Body::FlowRemoved(_), Body::BundleControl(b)] if b.kind == 5));
+    assert_eq!(in_ports(&lab), [1]);
+    assert!(
+        matches!(lab.outputs[..], [Output::TablesChanged { .. }]),
+        "at once"
+    );
+}
+
+#[test]
+fn a_bundle_that_fails_leaves_everything_as_it_was() {
+    let mut lab = Lab::new();
+    let id = lab.connect(ConnKind::Primary, Version::V14);
+    lab.ask(id, Version::V14, add(9, FlowModFlags::SEND_FLOW_REM));
+    let delete = Body::FlowMod(Box::new(FlowMod::new(FlowModCommand::Delete)));
+    let mut refused = FlowMod::new(FlowModCommand::Add);
+    refused.table = 254;
+    let refused = Body::FlowMod(Box::new(refused));
+    let packet = PacketOut {
+        packet: vec![0; 60],
+        buffer_id: None,
+        metadata: packet_in(PacketInReason::Action, 3).packet.metadata,
+        actions: Vec::new(),
+    };
+    for with_packet in [false, true] {
+        lab.outputs.clear();
+        let mut bodies = vec![delete.clone(), add(9, FlowModFlags::empty())];
+        if with_packet {
+            bodies.push(Body::PacketOut(Box::new(packet.clone())));
+        }
+        bodies.extend([add(1, FlowModFlags::empty()), refused.clone()]);
+        let told = bundle(&mut lab, id, bodies);
+        let codes: Vec<_> = told
+            .iter()
+            .map(|body| match body {
+                Body::Error(error) => error.code,
+                _ => panic!("{body:?}"),
+            })
+            .collect();
+        let wanted = [ErrorCode::OfpbrcEperm, ErrorCode::OfpbfcMsgFailed].map(Ok);
+        assert_eq!(codes, wanted);
+        assert_eq!(in_ports(&lab), [9]);
+        let table = lab.bridge.view().table(0).unwrap();
+        let rule = table.rules().next().unwrap();
+        assert!(!rule.is_removed() && rule.flags == FlowModFlags::SEND_FLOW_REM);
+        let sent = |output: &Output| matches!(output, Output::PacketOut { .. });
+        assert!(!lab.outputs.iter().any(sent));
+    }
+}
+
+#[test]
+fn an_untouched_bundle_is_dropped() {
+    let mut lab = Lab::new();
+    let v = Version::V14;
+    let id = lab.connect(ConnKind::Primary, v);
+    let control = |kind| {
+        Body::BundleControl(of_wire::message::BundleControl {
+            id: 1,
+            kind,
+            flags: 2,
+        })
+    };
+    lab.ask(id, v, control(0));
+    lab.told(id, v);
+    assert_eq!(
+        lab.bridge.next_deadline(lab.now),
+        lab.now + Duration::from_secs(10)
+    );
+    lab.now += Duration::from_secs(10);
+    lab.run();
+    let told = lab.told(id, v);
+    assert!(matches!(&told[..], [Body::Error(e)] if e.code == Ok(ErrorCode::OfpbfcTimeout)));
+    lab.ask(id, v, control(4));
+    let told = lab.told(id, v);
+    assert!(matches!(&told[..], [Body::Error(e)] if e.code == Ok(ErrorCode::OfpbfcBadId)));
+}

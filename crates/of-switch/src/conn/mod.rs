@@ -11,6 +11,7 @@ use of_wire::message::{AsyncConfig, AsyncKind, ControllerRole};
 use of_wire::{Body, Dialect, ErrorCode, Message, Version, VersionSet};
 
 use crate::async_config;
+use crate::bundle::Bundles;
 use crate::dump::Dump;
 use crate::packet_in_queue::PacketInQueue;
 
@@ -130,6 +131,7 @@ pub(crate) struct Conn {
     pub(crate) packet_ins_dropped: u64,
     pub(crate) connected_at: Instant,
     pub(crate) tally: Tally,
+    pub(crate) bundles: Bundles,
 }
 
 impl Conn {
@@ -161,6 +163,7 @@ impl Conn {
             packet_ins_dropped: 0,
             connected_at: now,
             tally: Tally::default(),
+            bundles: Bundles::default(),
             config,
         };
         conn.limit_packet_ins();

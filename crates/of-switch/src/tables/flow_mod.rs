@@ -111,10 +111,7 @@ impl Tables {
         }
         let actions: Arc<[Action]> = flow_mod.actions.as_slice().into();
         for old in selected {
-            if flow_mod.flags.contains(FlowModFlags::RESET_COUNTS) {
-                old.reset_counts();
-            }
-            self.change_rule(&old, &actions, flow_mod.new_cookie, now, changes);
+            self.change_rule(&old, &actions, flow_mod, now, changes);
         }
         Ok(())
     }

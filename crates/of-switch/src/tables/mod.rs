@@ -5,6 +5,7 @@ mod expiry;
 mod flow_mod;
 #[cfg(test)]
 mod tests;
+mod undo;
 mod view;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use base::Instant;
 use net_classifier::{Classifier, DEFAULT_PREFIXES};
 use net_flow::{Match, PortNo, Slot};
-use of_wire::message::FlowRemovedReason;
+use of_wire::message::{FlowMod, FlowModFlags, FlowRemovedReason};
 use of_wire::{Action, Subfield};
 
 use crate::rule::{Rule, RuleId, RuleSpec};
@@ -384,11 +385,15 @@ impl Tables {
         &mut self,
         old: &Arc<Rule>,
         actions: &Arc<[Action]>,
-        cookie: Option<u64>,
+        flow_mod: &FlowMod,
         now: Instant,
         changes: &mut Changes,
     ) {
-        let rule = Arc::new(old.modified(Arc::clone(actions), cookie, now));
+        let mut rule = old.modified(Arc::clone(actions), flow_mod.new_cookie, now);
+        if flow_mod.flags.contains(FlowModFlags::RESET_COUNTS) {
+            rule.start_counting(old);
+        }
+        let rule = Arc::new(rule);
         self.expiry.cancel(old);
         self.enter(&rule);
         changes.push(RuleChange::Modified(Arc::clone(old), rule));
