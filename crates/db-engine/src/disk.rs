@@ -50,13 +50,26 @@ pub struct FileDisk {
     _lock: File,
 }
 
+/// The file behind a chain of symbolic links, which need not exist.
+fn resolve(path: &Path) -> PathBuf {
+    const MAX_LINKS: usize = 40;
+    let mut path = path.to_path_buf();
+    for _ in 0..MAX_LINKS {
+        match std::fs::read_link(&path) {
+            Ok(target) => path = path.with_file_name("").join(target),
+            Err(_) => break,
+        }
+    }
+    path
+}
+
 /// Takes the lock that guards a database file: `.NAME.~lock~` beside it, as the original
 /// server does.  `wait` says whether to wait until it is free.
 ///
 /// # Errors
 /// The lock is held by another process, or its file cannot be made.
 pub fn lock(path: &Path, wait: bool) -> io::Result<File> {
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let path = resolve(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let lock_path = path.with_file_name(format!(".{name}.~lock~"));
     let file = OpenOptions::new()
@@ -103,7 +116,7 @@ impl FileDisk {
             .write(true)
             .create_new(true)
             .mode(MODE)
-            .open(path)?;
+            .open(resolve(path))?;
         file.write_all(contents)?;
         file.sync_all()?;
         sync_directory(path);

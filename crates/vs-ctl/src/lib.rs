@@ -10,6 +10,7 @@ pub mod appctl;
 pub mod ctl;
 mod env;
 pub mod options;
+pub mod ovsdb_tool;
 pub mod table;
 pub mod usage;
 pub mod vsctl;
