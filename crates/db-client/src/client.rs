@@ -128,6 +128,11 @@ impl Client {
         &self.layout
     }
 
+    /// What the client wants to see.
+    pub fn interest(&self) -> &Interest {
+        &self.interest
+    }
+
     /// The copy of the database.  While there is no connection it keeps what it had.
     pub fn replica(&self) -> &Replica {
         &self.replica

@@ -1,5 +1,6 @@
 //! What a client wants to see of a database.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use json::Json;
@@ -36,14 +37,40 @@ impl Interest {
         all
     }
 
-    /// Also wants to know which rows a table has.
+    /// Wants all rows of a table.
     pub fn add_table(&mut self, table: TableId) {
-        self.tables.entry(table).or_default();
+        self.tables.entry(table).or_default().condition = None;
     }
 
-    /// Also wants a column, and so to know which rows the table has.
+    /// Wants the rows of a table for which `clause` (`[column, function, value]`) holds,
+    /// beside those that are wanted already.
+    pub fn add_rows(&mut self, table: TableId, clause: Json) {
+        match self.tables.entry(table) {
+            Entry::Vacant(entry) => {
+                entry.insert(Wanted {
+                    columns: BTreeSet::new(),
+                    condition: Some(vec![clause]),
+                });
+            }
+            Entry::Occupied(mut entry) => {
+                if let Some(clauses) = &mut entry.get_mut().condition
+                    && !clauses.contains(&clause)
+                {
+                    clauses.push(clause);
+                }
+            }
+        }
+    }
+
+    /// Wants a column of the wanted rows; of all rows, if nothing was said of them.
     pub fn add_column(&mut self, table: TableId, column: ColumnId) {
         self.tables.entry(table).or_default().columns.insert(column);
+    }
+
+    /// Whether all rows of `table` are wanted.
+    pub fn has_all_rows(&self, table: TableId) -> bool {
+        let wanted = self.tables.get(&table);
+        wanted.is_some_and(|wanted| wanted.condition.is_none())
     }
 
     /// Wants only those rows of `table` for which one of the clauses

@@ -20,6 +20,8 @@ pub enum Failure {
     Exit(u8),
     /// The database is not yet as the command wants it: try again when it changes.
     NotYet,
+    /// The rows that were asked for do not tell enough: try again with all rows.
+    NeedAll,
 }
 
 impl From<String> for Failure {
@@ -73,6 +75,8 @@ pub struct Preparation<'a, T> {
     pub interest: &'a mut Interest,
     /// The tool.
     pub tool: &'a T,
+    /// Whether to ask for all rows, even where fewer usually do.
+    pub whole: bool,
 }
 
 /// What one command has put out.
@@ -90,6 +94,8 @@ pub struct Output {
 pub struct Context<'a, T> {
     /// The database.
     pub replica: &'a Replica,
+    /// What of it was asked for.
+    pub interest: &'a Interest,
     /// The tables and columns.
     pub layout: Arc<Layout>,
     /// The changes.

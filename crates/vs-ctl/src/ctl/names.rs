@@ -1,7 +1,7 @@
 //! How the command line names tables, columns and rows.
 
-use db_client::{ColumnId, Layout, TableId, TableLayout};
-use db_model::{Datum, Uuid, parse_uuid, text};
+use db_client::{ColumnId, Interest, Layout, TableId, TableLayout};
+use db_model::{AtomType, Datum, Uuid, parse_uuid, text};
 
 use super::context::{Context, Failure, Schema};
 
@@ -138,17 +138,48 @@ pub fn find_column_or_uuid(table: &TableLayout, name: &str) -> Result<Named, Str
 }
 
 /// Asks for what is needed to find rows of `table` by name.
-pub fn prepare_rows(table: TableId, names: &[RowName], interest: &mut db_client::Interest) {
+pub fn prepare_rows(table: TableId, names: &[RowName], interest: &mut Interest) {
     interest.add_table(table);
     for row_name in names.iter().filter(|name| name.table == table) {
         match row_name.by {
             By::Dot => {}
             By::Column(column) => interest.add_column(table, column),
             By::Referrer { table, name, via } => {
+                interest.add_table(table);
                 interest.add_column(table, name);
                 interest.add_column(table, via);
             }
         }
+    }
+}
+
+/// Asks for what is needed to find the row of `table` called `record`: only rows of that
+/// name, if it cannot be anything else.
+pub fn prepare_row(
+    table: TableId,
+    record: &str,
+    names: &[RowName],
+    layout: &Layout,
+    interest: &mut Interest,
+) {
+    let ways: Vec<By> = names
+        .iter()
+        .filter(|name| name.table == table)
+        .map(|name| name.by)
+        .collect();
+    let digits = record.bytes().take_while(u8::is_ascii_hexdigit).count();
+    match ways.as_slice() {
+        [By::Column(column)]
+            if record != "."
+                && digits < 4
+                && layout[table][*column].column_type.key.atom == AtomType::String =>
+        {
+            let name = &*layout[table][*column].name;
+            let clause = vec![name.into(), "==".into(), record.into()];
+            interest.add_rows(table, clause.into());
+            interest.add_column(table, *column);
+        }
+        _ => prepare_rows(table, names, interest),
     }
 }
 

@@ -135,49 +135,69 @@ pub fn run<T: Tool>(env: &mut Env<'_>, args: &[String]) -> Exit {
         Ok(commands) => commands,
         Err(message) => return env.fatal(message),
     };
-    let mut interest = Interest::new();
-    let tool = T::new(&layout);
-    tool.prepare(&mut interest, plan.wait);
-    for cmd in &commands {
-        let mut preparation = Preparation {
-            layout: &layout,
-            interest: &mut interest,
-            tool: &tool,
-        };
-        if let Err(message) = (cmd.syntax.run.prepare)(&mut preparation, cmd) {
-            return env.fatal(message);
-        }
-    }
     log::info!(target: T::MODULE, "Called as {}", args.join(" "));
     let net = Net::new(&env.dirs);
     net.tls().configure(common.tls.clone());
-    let poll = match Poll::new(&clock) {
-        Ok(poll) => poll,
-        Err(error) => return env.fatal(error),
-    };
-    let client = Client::new(Arc::clone(&layout), interest);
-    let options = SessionOptions {
-        retry: plan.retry || io::stream::is_passive(&plan.db),
-        ..SessionOptions::default()
-    };
-    let remotes = remotes(&plan);
-    let remote = Remote::new(&net, remotes, Token(0), options, client, clock.now());
     let deadline = if plan.timeout.is_zero() {
         Instant::MAX
     } else {
         clock.now() + plan.timeout
     };
-    Runner::<T> {
-        env,
-        plan: &plan,
-        args,
-        commands: &commands,
-        layout,
-        remote,
-        poll,
-        deadline,
+    // Few rows usually tell all that is needed; if not, it takes a second connection.
+    for whole in [false, true] {
+        let interest = match interest(&layout, &commands, &plan, whole) {
+            Ok(interest) => interest,
+            Err(message) => return env.fatal(message),
+        };
+        let poll = match Poll::new(&clock) {
+            Ok(poll) => poll,
+            Err(error) => return env.fatal(error),
+        };
+        let client = Client::new(Arc::clone(&layout), interest);
+        let options = SessionOptions {
+            retry: plan.retry || io::stream::is_passive(&plan.db),
+            ..SessionOptions::default()
+        };
+        let remotes = remotes(&plan);
+        let mut runner = Runner::<T> {
+            env: &mut *env,
+            plan: &plan,
+            args,
+            commands: &commands,
+            layout: Arc::clone(&layout),
+            remote: Remote::new(&net, remotes, Token(0), options, client, clock.now()),
+            poll,
+            deadline,
+        };
+        match runner.run() {
+            Ok(exit) | Err(End::Exit(exit)) => return exit,
+            Err(End::Fatal(message)) => return env.fatal(message),
+            Err(End::NeedAll) => {}
+        }
     }
-    .run()
+    env.fatal("a command asks for more than the whole database")
+}
+
+/// What the commands need to see.
+fn interest<T: Tool>(
+    layout: &Layout,
+    commands: &[Cmd<T>],
+    plan: &Plan,
+    whole: bool,
+) -> Result<Interest, String> {
+    let mut interest = Interest::new();
+    let tool = T::new(layout);
+    tool.prepare(&mut interest, plan.wait);
+    for cmd in commands {
+        let mut preparation = Preparation {
+            layout,
+            interest: &mut interest,
+            tool: &tool,
+            whole,
+        };
+        (cmd.syntax.run.prepare)(&mut preparation, cmd)?;
+    }
+    Ok(interest)
 }
 
 /// The remotes of `--db`, which are separated by commas.
@@ -345,19 +365,13 @@ struct Attempt<T> {
 enum End {
     Exit(Exit),
     Fatal(String),
+    NeedAll,
 }
 
 impl<T: Tool> Runner<'_, '_, T> {
-    fn run(mut self) -> Exit {
-        match self.try_run() {
-            Ok(exit) => exit,
-            Err(End::Exit(exit)) => exit,
-            Err(End::Fatal(message)) => self.env.fatal(message),
-        }
-    }
-
-    fn try_run(&mut self) -> Result<Exit, End> {
+    fn run(&mut self) -> Result<Exit, End> {
         let mut seen = None;
+        let mut refused = 0;
         loop {
             self.wait_until(|remote| {
                 let client = remote.client();
@@ -380,6 +394,12 @@ impl<T: Tool> Runner<'_, '_, T> {
                 Outcome::TryAgain => {}
                 Outcome::NotLocked => {
                     return Err(End::Fatal("database not locked".to_owned()));
+                }
+                // What others did meanwhile may be why: the commands then tell it better.
+                Outcome::Error(_)
+                    if refused < 3 && seen != Some(self.remote.client().replica().version()) =>
+                {
+                    refused += 1;
                 }
                 Outcome::Error(error) => {
                     log::warn!(target: "ovsdb_idl", "transaction error: {error}");
@@ -431,6 +451,7 @@ impl<T: Tool> Runner<'_, '_, T> {
         let mut uuids = UuidSource::new(seed());
         let mut context = Context {
             replica: self.remote.client().replica(),
+            interest: self.remote.client().interest(),
             layout: Arc::clone(&self.layout),
             txn: Transaction::new(),
             symbols: Symbols::new(uuids.fork()),
@@ -447,6 +468,7 @@ impl<T: Tool> Runner<'_, '_, T> {
             match (cmd.syntax.run.run)(&mut context, cmd) {
                 Ok(()) => outputs.push(std::mem::take(&mut context.out)),
                 Err(Failure::NotYet) => return Ok(None),
+                Err(Failure::NeedAll) => return Err(End::NeedAll),
                 Err(Failure::Exit(code)) => return Err(End::Exit(Exit::Code(code))),
                 Err(Failure::Fatal(message)) => return Err(End::Fatal(message)),
             }

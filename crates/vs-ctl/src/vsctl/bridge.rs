@@ -185,19 +185,36 @@ pub(super) fn del_br(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
     let bridge = find_bridge(ctx, name)?;
     let children: Vec<Bridge> = model(ctx).children(name).cloned().collect();
     for doomed in children.iter().chain([&bridge]) {
-        let ports: Vec<String> = model(ctx)
-            .ports_of(&doomed.name)
-            .map(|(port, _)| port.clone())
-            .collect();
-        for port in ports {
-            delete_port(ctx, &port, doomed.row);
+        if bridge.fake.is_some() {
+            let ports: Vec<String> = model(ctx)
+                .ports_of(&doomed.name)
+                .map(|(port, _)| port.clone())
+                .collect();
+            for port in ports {
+                delete_port(ctx, &port, doomed.row);
+            }
         }
-        model(ctx).bridges.remove(&doomed.name);
+        model(ctx).forget_bridge(&doomed.name);
     }
     if bridge.fake.is_none() {
+        // The ports go with the row.
         let t = ctx.tool.tables;
         let gone = Datum::from(Atom::Uuid(bridge.row));
         let (txn, replica) = (&mut ctx.txn, ctx.replica);
+        let ports: Vec<Uuid> = t
+            .bridge
+            .ports
+            .get(txn, replica, bridge.row)
+            .iter()
+            .collect();
+        for port in ports {
+            let interfaces = t.port.interfaces.get(txn, replica, port);
+            let interfaces: Vec<Uuid> = interfaces.iter().collect();
+            for interface in interfaces {
+                txn.delete(t.interface.table, interface);
+            }
+            txn.delete(t.port.table, port);
+        }
         txn.delete(t.bridge.table, bridge.row);
         if let Some(ovs) = ctx.tool.ovs {
             txn.drop_keys(replica, t.ovs.table, ovs, t.ovs.bridges.id(), &gone);

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use db_model::Uuid;
+use json::Json;
 
 use super::{Ctx, Vsctl};
-use crate::ctl::{Done, Preparation};
+use crate::ctl::{Done, Failure, Preparation};
 
 /// A real or fake bridge.
 #[derive(Clone, Debug)]
@@ -57,15 +58,25 @@ pub(super) struct Model {
 pub(super) fn prepare(preparation: &mut Preparation<'_, Vsctl>) {
     let t = &preparation.tool.tables;
     let interest = &mut *preparation.interest;
-    interest.add_column(t.ovs.table, t.ovs.bridges.id());
+    for table in [t.bridge.table, t.port.table, t.interface.table] {
+        interest.add_table(table);
+    }
     for column in [
-        t.bridge.name.id(),
         t.bridge.ports.id(),
         t.bridge.controller.id(),
         t.bridge.fail_mode.id(),
     ] {
         interest.add_column(t.bridge.table, column);
     }
+    prepare_names(preparation);
+}
+
+/// Asks for the columns by which everything is found.
+fn prepare_names(preparation: &mut Preparation<'_, Vsctl>) {
+    let t = &preparation.tool.tables;
+    let interest = &mut *preparation.interest;
+    interest.add_column(t.ovs.table, t.ovs.bridges.id());
+    interest.add_column(t.bridge.table, t.bridge.name.id());
     for column in [
         t.port.name.id(),
         t.port.fake_bridge.id(),
@@ -80,6 +91,58 @@ pub(super) fn prepare(preparation: &mut Preparation<'_, Vsctl>) {
         t.interface.error.id(),
     ] {
         interest.add_column(t.interface.table, column);
+    }
+}
+
+/// Asks for what adding a port needs: the bridges, and whatever might be in the way of the
+/// names `port` and `interfaces`.
+pub(super) fn prepare_new_port(
+    preparation: &mut Preparation<'_, Vsctl>,
+    port: &str,
+    interfaces: &[String],
+) {
+    if preparation.whole {
+        prepare(preparation);
+        return;
+    }
+    let t = &preparation.tool.tables;
+    let interest = &mut *preparation.interest;
+    interest.add_table(t.bridge.table);
+    let clause = |column: &str, value: Json| Json::from(vec![column.into(), "==".into(), value]);
+    interest.add_rows(t.port.table, clause("fake_bridge", true.into()));
+    for name in interfaces.iter().map(String::as_str).chain([port]) {
+        interest.add_rows(t.port.table, clause("name", name.into()));
+        interest.add_rows(t.interface.table, clause("name", name.into()));
+    }
+    prepare_names(preparation);
+}
+
+/// Checks that [`model`] knows enough to add a port.  If not all ports were asked for, the
+/// bridges that ports are on are unknown: then there must be no fake bridge and nothing in
+/// the way, lest messages need to tell where it is.
+pub(super) fn check_new_port(ctx: &Ctx<'_>, port: &str, interfaces: &[String]) -> Done {
+    let t = &ctx.tool.tables;
+    if ctx.interest.has_column(t.bridge.table, t.bridge.ports.id())
+        && ctx.interest.has_all_rows(t.port.table)
+        && ctx.interest.has_all_rows(t.interface.table)
+    {
+        return Ok(());
+    }
+    let is_wanted = |name: &str| name == port || interfaces.iter().any(|i| i == name);
+    let in_way = ctx
+        .replica
+        .table(t.port.table)
+        .rows()
+        .any(|row| row.read(t.port.fake_bridge) || is_wanted(row.read(t.port.name)))
+        || ctx
+            .replica
+            .table(t.interface.table)
+            .rows()
+            .any(|row| is_wanted(row.read(t.interface.name)));
+    if in_way {
+        Err(Failure::NeedAll)
+    } else {
+        Ok(())
     }
 }
 
@@ -230,6 +293,15 @@ impl Model {
             ));
         }
         Ok(())
+    }
+
+    /// Forgets a bridge, its ports and their interfaces.
+    pub(super) fn forget_bridge(&mut self, name: &str) {
+        self.bridges.remove(name);
+        self.ports.retain(|_, port| port.bridge != name);
+        let ports = &self.ports;
+        self.interfaces
+            .retain(|_, interface| ports.contains_key(&interface.port));
     }
 
     /// Forgets a port and its interfaces.

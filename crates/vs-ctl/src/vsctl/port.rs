@@ -53,7 +53,8 @@ pub(super) fn iface_to_br(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
 }
 
 pub(super) fn prepare_add_port(prep: &mut Prep<'_>, cmd: &Command) -> Result<(), String> {
-    model::prepare(prep);
+    let name = cmd.arg(2).unwrap_or_default();
+    model::prepare_new_port(prep, name, &[]);
     let port = prep.tool.tables.port.table;
     prepare_assignments(prep, port, &cmd.args()[2..])
 }
@@ -80,7 +81,8 @@ pub(super) fn prepare_add_bond(prep: &mut Prep<'_>, cmd: &Command) -> Result<(),
             "add-bond requires at least 2 interfaces, but only {interfaces} were specified"
         ));
     }
-    model::prepare(prep);
+    let name = cmd.arg(2).unwrap_or_default();
+    model::prepare_new_port(prep, name, &cmd.args()[2..at]);
     let port = prep.tool.tables.port.table;
     prepare_assignments(prep, port, &cmd.args()[at..])
 }
@@ -98,6 +100,7 @@ fn insert_port(
     settings: &[String],
 ) -> Done {
     let name = cmd.arg(2).unwrap_or_default();
+    model::check_new_port(ctx, name, interfaces)?;
     let bridge = find_bridge_after_checks(ctx, cmd, name, interfaces)?;
     let Some(bridge) = bridge else {
         return Ok(());

@@ -18,6 +18,7 @@ pub(super) fn prepare_create<T: Schema>(
         layout: preparation.layout,
         interest: &mut ignored,
         tool: preparation.tool,
+        whole: preparation.whole,
     };
     prepare_assignments(&mut checked, table, &cmd.args()[1..])
 }

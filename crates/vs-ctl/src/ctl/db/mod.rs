@@ -10,7 +10,7 @@ pub(crate) use write::prepare_assignments;
 
 use super::command::{Syntax, Takes};
 use super::context::{Cmd, Context, Done, Handler, Preparation, Prepare, Schema};
-use super::names::{find_table, prepare_rows};
+use super::names::{find_table, prepare_row, prepare_rows};
 use db_client::TableId;
 
 const IF_EXISTS: (&str, Takes) = ("--if-exists", Takes::Nothing);
@@ -132,6 +132,25 @@ fn prepare_table<T: Schema>(
 ) -> Result<TableId, String> {
     let table = table_arg(preparation.layout, cmd)?;
     prepare_rows(table, preparation.tool.row_names(), preparation.interest);
+    Ok(table)
+}
+
+/// Asks for what finding the row needs that the command's second argument names.
+fn prepare_record<T: Schema>(
+    preparation: &mut Preparation<'_, T>,
+    cmd: &Cmd<T>,
+) -> Result<TableId, String> {
+    if preparation.whole {
+        return prepare_table(preparation, cmd);
+    }
+    let table = table_arg(preparation.layout, cmd)?;
+    prepare_row(
+        table,
+        cmd.arg(2).unwrap_or_default(),
+        preparation.tool.row_names(),
+        preparation.layout,
+        preparation.interest,
+    );
     Ok(table)
 }
 

@@ -2,7 +2,7 @@
 
 use db_model::text;
 
-use super::{prepare_table, row_arg, table_arg};
+use super::{prepare_record, row_arg, table_arg};
 use crate::ctl::column::{parse_column_key, parse_condition};
 use crate::ctl::context::{Cmd, Context, Done, Failure, Preparation, Schema};
 use crate::ctl::names::Named;
@@ -14,7 +14,7 @@ pub(super) fn prepare_get<T: Schema>(
     if cmd.has("--id") && cmd.has("--if-exists") {
         return Err("--if-exists and --id may not be specified together".to_owned());
     }
-    let table = prepare_table(preparation, cmd)?;
+    let table = prepare_record(preparation, cmd)?;
     for arg in &cmd.args()[2..] {
         let parsed = parse_column_key(&preparation.layout[table], arg)?;
         if let Named::Column(column) = parsed.column {
@@ -77,7 +77,7 @@ pub(super) fn prepare_wait_until<T: Schema>(
     preparation: &mut Preparation<'_, T>,
     cmd: &Cmd<T>,
 ) -> Result<(), String> {
-    let table = prepare_table(preparation, cmd)?;
+    let table = prepare_record(preparation, cmd)?;
     for arg in &cmd.args()[2..] {
         let (parsed, _, _) = parse_condition(&preparation.layout[table], arg)?;
         preparation.interest.add_column(table, parsed.column);

@@ -3,7 +3,7 @@
 use db_client::{ColumnId, Layout, TableId};
 use db_model::{Atom, ColumnType, Datum, UNLIMITED, Uuid, text};
 
-use super::{prepare_table, row_arg, table_arg};
+use super::{prepare_record, row_arg, table_arg};
 use crate::ctl::column::parse_assignment;
 use crate::ctl::context::{Cmd, Context, Done, Failure, Preparation, Schema};
 use crate::ctl::names::find_column;
@@ -12,7 +12,7 @@ pub(super) fn prepare_set<T: Schema>(
     preparation: &mut Preparation<'_, T>,
     cmd: &Cmd<T>,
 ) -> Result<(), String> {
-    let table = prepare_table(preparation, cmd)?;
+    let table = prepare_record(preparation, cmd)?;
     prepare_assignments(preparation, table, &cmd.args()[2..])
 }
 
@@ -53,7 +53,7 @@ pub(super) fn prepare_column<T: Schema>(
     preparation: &mut Preparation<'_, T>,
     cmd: &Cmd<T>,
 ) -> Result<(), String> {
-    let table = prepare_table(preparation, cmd)?;
+    let table = prepare_record(preparation, cmd)?;
     let column = column_arg(preparation.layout, table, cmd)?;
     preparation.interest.add_column(table, column);
     Ok(())
@@ -180,7 +180,7 @@ pub(super) fn prepare_clear<T: Schema>(
     preparation: &mut Preparation<'_, T>,
     cmd: &Cmd<T>,
 ) -> Result<(), String> {
-    let table = prepare_table(preparation, cmd)?;
+    let table = prepare_record(preparation, cmd)?;
     for name in &cmd.args()[2..] {
         let column = find_column(&preparation.layout[table], name)?;
         preparation.interest.add_column(table, column);

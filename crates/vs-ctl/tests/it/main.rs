@@ -1,0 +1,4 @@
+//! The tools against a database server in this process.
+
+mod server;
+mod vsctl;
