@@ -1,5 +1,6 @@
 //! Translations of small bridges.
 
+mod golden;
 mod property;
 
 use std::collections::HashMap;
