@@ -100,9 +100,13 @@ pub type Tool = fn(&mut Env<'_>, &[String]) -> Exit;
 /// Runs `tool` with the process's own arguments, streams and environment: the whole of
 /// an executable's `main`.
 pub fn main(tool: Tool) -> ExitCode {
+    main_with(tool, std::env::args_os().collect())
+}
+
+/// The same with other arguments, the first of which is the tool's name.
+pub fn main_with(tool: Tool, args: Vec<OsString>) -> ExitCode {
     let (mut stdin, mut stderr) = (io::stdin().lock(), io::stderr());
     let mut stdout = io::BufWriter::new(io::stdout().lock());
-    let args = std::env::args_os().collect();
     let mut env = Env::new("", &mut stdin, &mut stdout, &mut stderr);
     env.vars = std::env::vars_os().collect();
     let exit = match utf8_args(args) {

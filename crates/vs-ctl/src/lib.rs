@@ -15,4 +15,4 @@ pub mod table;
 pub mod usage;
 pub mod vsctl;
 
-pub use env::{Env, Exit, Tool, main};
+pub use env::{Env, Exit, Tool, main, main_with};

@@ -110,12 +110,45 @@ impl State {
     }
 }
 
+/// What the daemon shares with others in its process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// The clock.
+    pub clock: Clock,
+    /// The directories.
+    pub dirs: Dirs,
+    /// The connections: a database in the same process may be reached in memory.
+    pub net: Net,
+}
+
+impl Process {
+    /// A process of one daemon, with the directories of its environment.
+    pub fn new() -> Self {
+        let dirs = Dirs::from_env();
+        Self {
+            clock: Clock::new(),
+            net: Net::new(&dirs),
+            dirs,
+        }
+    }
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// Runs the daemon with the arguments `args`, whose first is the program's name.
 pub fn run(args: &[String], inject: Inject) -> ExitCode {
-    let clock = Clock::new();
+    run_in(Process::new(), args, inject)
+}
+
+/// Runs the daemon in a process that others share.
+pub fn run_in(process: Process, args: &[String], inject: Inject) -> ExitCode {
+    let Process { clock, dirs, net } = process;
     let logger = Logger::new(PROGRAM, &clock, SWITCH_MODULES);
     logger.bind_thread("");
-    let dirs = Dirs::from_env();
     let parsed = match parse(args, &logger, &dirs) {
         Ok(Parsed::Run(options)) => options,
         Ok(Parsed::Print(text)) => {
@@ -124,7 +157,6 @@ pub fn run(args: &[String], inject: Inject) -> ExitCode {
         }
         Err(text) => return fail(&text),
     };
-    let net = Net::new(&dirs);
     net.tls().configure(parsed.tls);
     let settings = CoreSettings {
         clock: clock.clone(),

@@ -1,0 +1,135 @@
+//! `sluice doctor`: which datapaths and features this machine offers, and what is in the
+//! way of those that it does not.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::ExitCode;
+
+use base::Dirs;
+
+/// One thing that was looked at.
+struct Finding {
+    what: &'static str,
+    /// Nothing is in the way, or what is and what to do about it.
+    obstacle: Result<String, String>,
+    /// Whether the switch is of no use without it.
+    needed: bool,
+}
+
+/// Prints a line per feature; fails when something that is needed is missing.
+pub(crate) fn run() -> ExitCode {
+    let findings = [
+        Finding {
+            what: "privileges",
+            obstacle: privileges(),
+            needed: true,
+        },
+        Finding {
+            what: "run directory",
+            obstacle: run_directory(),
+            needed: true,
+        },
+        Finding {
+            what: "userspace datapath (netdev)",
+            obstacle: packet_sockets(),
+            needed: true,
+        },
+        Finding {
+            what: "internal ports (tap)",
+            obstacle: taps(),
+            needed: false,
+        },
+        Finding {
+            what: "kernel datapath (system)",
+            obstacle: kernel_datapath(),
+            needed: false,
+        },
+        Finding {
+            what: "open files",
+            obstacle: open_files(),
+            needed: false,
+        },
+    ];
+    let mut usable = true;
+    for finding in &findings {
+        match &finding.obstacle {
+            Ok(detail) => println!("ok       {}: {detail}", finding.what),
+            Err(obstacle) => {
+                usable &= !finding.needed;
+                let word = if finding.needed {
+                    "missing "
+                } else {
+                    "without "
+                };
+                println!("{word} {}: {obstacle}", finding.what);
+            }
+        }
+    }
+    if usable {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn privileges() -> Result<String, String> {
+    if rustix::process::geteuid().is_root() {
+        Ok("root".into())
+    } else {
+        Err("not root: devices cannot be opened; run as root".into())
+    }
+}
+
+fn run_directory() -> Result<String, String> {
+    let dir = Dirs::from_env().run;
+    let shown = dir.display();
+    if !dir.is_dir() {
+        return match std::fs::create_dir_all(&dir) {
+            Ok(()) => Ok(format!("{shown} (made)")),
+            Err(error) => Err(format!("{shown}: {error}; set OVS_RUNDIR")),
+        };
+    }
+    rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK)
+        .map(|()| shown.to_string())
+        .map_err(|error| format!("{shown}: {error}; set OVS_RUNDIR"))
+}
+
+fn packet_sockets() -> Result<String, String> {
+    use rustix::net::{AddressFamily, SocketType, socket};
+    socket(AddressFamily::PACKET, SocketType::RAW, None)
+        .map(|_| "packet sockets with virtio-net headers".to_string())
+        .map_err(|error| format!("packet sockets: {error} (needs CAP_NET_RAW)"))
+}
+
+fn taps() -> Result<String, String> {
+    let path = Path::new("/dev/net/tun");
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .map(|_| path.display().to_string())
+        .map_err(|error| format!("{}: {error} (try: modprobe tun)", path.display()))
+}
+
+fn kernel_datapath() -> Result<String, String> {
+    if Path::new("/sys/module/openvswitch").exists() {
+        return Err(
+            "the module openvswitch is loaded, but this version of Sluice has only the \
+                    userspace datapath"
+                .into(),
+        );
+    }
+    Err("the module openvswitch is not loaded; bridges get the userspace datapath".into())
+}
+
+fn open_files() -> Result<String, String> {
+    use rustix::process::{Resource, getrlimit};
+    let limit = getrlimit(Resource::Nofile).current;
+    match limit {
+        Some(files) if files < 4096 => Err(format!(
+            "at most {files}: about 3 per bridge and 1 per port"
+        )),
+        Some(files) => Ok(format!("at most {files}")),
+        None => Ok("no limit".into()),
+    }
+}

@@ -1,0 +1,99 @@
+//! Hosts in namespaces talk through a bridge of the userspace datapath.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use testkit::net::Host;
+use testkit::{Running, need};
+
+use crate::{HOSTS, ours};
+
+pub(crate) fn host(running: &Running, n: u8, settings: &[&str]) -> Host {
+    let host = Host::new(
+        &running.netns,
+        &format!("host{n}"),
+        Ipv4Addr::new(10, 1, 1, n),
+    )
+    .unwrap();
+    let mut args = vec!["--timeout=20", "add-port", "br0", host.cable.as_str()];
+    args.extend(settings);
+    running.tool("ovs-vsctl", &args).unwrap();
+    host
+}
+
+/// Pings until the hosts know each other's addresses: after a failure they ask again only
+/// once a second.
+fn acquaint(one: &Host, two: &Host) {
+    (0..10).find(|_| answered(one, two, 1) == 1);
+}
+
+pub(crate) fn answered(one: &Host, two: &Host, count: u16) -> usize {
+    one.ping(two.ip, count, Duration::from_millis(5))
+        .unwrap()
+        .len()
+}
+
+#[test]
+fn a_new_bridge_carries_pings_and_bulk_data() {
+    if !need("a_new_bridge_carries_pings_and_bulk_data", HOSTS) {
+        return;
+    }
+    let running = ours().start(&[]).unwrap();
+    let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+    assert_eq!(answered(&one, &two, 20), 20, "{}", running.report());
+    let rate = one.bulk_tcp(&two, Duration::from_millis(500)).unwrap();
+    assert!(rate > 1e6, "{rate} bit/s\n{}", running.report());
+    let learned = running.appctl(&["fdb/show", "br0"]).unwrap();
+    assert!(learned.lines().count() >= 3, "{learned}");
+    let megaflows = running.appctl(&["dpctl/dump-flows"]).unwrap();
+    assert!(megaflows.contains("eth_type(0x0800)"), "{megaflows}");
+}
+
+#[test]
+fn access_ports_of_different_vlans_are_apart() {
+    if !need("access_ports_of_different_vlans_are_apart", HOSTS) {
+        return;
+    }
+    let running = ours().start(&[]).unwrap();
+    let one = host(&running, 1, &["tag=10"]);
+    let two = host(&running, 2, &["tag=10"]);
+    let three = host(&running, 3, &["tag=20"]);
+    assert_eq!(answered(&one, &two, 5), 5, "{}", running.report());
+    assert_eq!(answered(&one, &three, 3), 0, "{}", running.report());
+    // Moved into the same VLAN while it runs: the cached flows go.
+    running
+        .tool(
+            "ovs-vsctl",
+            &["--timeout=20", "set", "port", "host3", "tag=10"],
+        )
+        .unwrap();
+    acquaint(&one, &three);
+    assert_eq!(answered(&one, &three, 5), 5, "{}", running.report());
+    assert_eq!(answered(&one, &two, 5), 5, "{}", running.report());
+}
+
+#[test]
+fn a_device_that_is_not_there_is_reported_and_hurts_nobody() {
+    if !need(
+        "a_device_that_is_not_there_is_reported_and_hurts_nobody",
+        HOSTS,
+    ) {
+        return;
+    }
+    let running = ours().start(&[]).unwrap();
+    let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+    let refused = running.tool("ovs-vsctl", &["--timeout=20", "add-port", "br0", "nosuch"]);
+    assert!(refused.is_err(), "exit status 65 was expected");
+    let port = running
+        .tool("ovs-vsctl", &["get", "interface", "nosuch", "ofport"])
+        .unwrap();
+    assert_eq!(port.trim(), "-1");
+    let error = running
+        .tool("ovs-vsctl", &["get", "interface", "nosuch", "error"])
+        .unwrap();
+    assert!(
+        error.contains("nosuch") && error.contains("No such device"),
+        "{error}"
+    );
+    assert_eq!(answered(&one, &two, 5), 5, "{}", running.report());
+}
