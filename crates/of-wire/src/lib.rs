@@ -12,6 +12,7 @@ pub mod format_names;
 pub mod message;
 pub mod of10_match;
 pub mod oxm;
+pub mod print;
 pub mod text;
 pub mod version;
 mod wire;

@@ -206,6 +206,100 @@ pub fn normalize_and_log(m: &mut Match) {
     log::info!(target: "ofp_match", "post: {}", print(m));
 }
 
+/// The text of an `ofp_match`'s bytes as they are, open fields too if `verbosity` is 2 or more.
+pub fn text(bytes: &[u8], names: &Names, verbosity: u8) -> String {
+    let mut out = String::new();
+    // Short bytes print as nothing.
+    let _ = put_text(&mut out, bytes, names, verbosity);
+    if out.ends_with(',') {
+        out.pop();
+    }
+    out
+}
+
+fn put_text(out: &mut String, bytes: &[u8], names: &Names, verbosity: u8) -> Result<(), ErrorCode> {
+    let mut r = Reader::new(bytes);
+    let fw = r.u32()?;
+    let in_port = PortNo::from_of10(r.u16()?);
+    let (dl_src, dl_dst) = (r.uint(6)? as u64, r.uint(6)? as u64);
+    let (dl_vlan, dl_vlan_pcp) = (r.u16()?, r.u8()?);
+    r.skip(1)?;
+    let (dl_type, nw_tos, nw_proto) = (r.u16()?, r.u8()?, r.u8()?);
+    r.skip(2)?;
+    let (nw_src, nw_dst) = (r.u32()?, r.u32()?);
+    let (tp_src, tp_dst) = (r.u16()?, r.u16()?);
+    let mut put = |name: &str, wild: bool, value: &dyn Fn(&mut String)| {
+        if wild && verbosity < 2 {
+            return;
+        }
+        out.push_str(name);
+        if wild {
+            out.push('*');
+        } else {
+            value(out);
+        }
+        out.push(',');
+    };
+    let number = |n: u32| move |out: &mut String| out.push_str(&n.to_string());
+    let has_proto = fw & FW_NW_PROTO == 0;
+    let protocol = match (fw & FW_DL_TYPE == 0, dl_type, has_proto.then_some(nw_proto)) {
+        (false, ..) => "",
+        (_, eth_type::IPV4, Some(ip_proto::ICMP)) => "icmp",
+        (_, eth_type::IPV4, Some(ip_proto::TCP)) => "tcp",
+        (_, eth_type::IPV4, Some(ip_proto::UDP)) => "udp",
+        (_, eth_type::IPV4, Some(ip_proto::SCTP)) => "sctp",
+        (_, eth_type::IPV4, _) => "ip",
+        (_, eth_type::ARP, _) => "arp",
+        (_, eth_type::RARP, _) => "rarp",
+        (_, eth_type::MPLS, _) => "mpls",
+        (_, eth_type::MPLS_MULTICAST, _) => "mplsm",
+        _ => "",
+    };
+    if !protocol.is_empty() {
+        put(protocol, false, &|_| ());
+    }
+    let skip_proto = matches!(protocol, "icmp" | "tcp" | "udp" | "sctp");
+    put("in_port=", fw & FW_IN_PORT != 0, &|out| {
+        net_flow::text::value::put_port(out, in_port, names);
+    });
+    let vlan = fw & FW_DL_VLAN != 0;
+    put("dl_vlan=", vlan, &number(u32::from(dl_vlan)));
+    let pcp = fw & FW_DL_VLAN_PCP != 0;
+    put("dl_vlan_pcp=", pcp, &number(u32::from(dl_vlan_pcp)));
+    let mac = |mac: u64| move |out: &mut String| net_flow::text::addr::put_eth(out, mac);
+    put("dl_src=", fw & FW_DL_SRC != 0, &mac(dl_src));
+    put("dl_dst=", fw & FW_DL_DST != 0, &mac(dl_dst));
+    if protocol.is_empty() {
+        put("dl_type=", fw & FW_DL_TYPE != 0, &|out| {
+            out.push_str(&format!("0x{dl_type:04x}"));
+        });
+    }
+    for (name, ip, shift) in [
+        ("nw_src=", nw_src, FW_NW_SRC_SHIFT),
+        ("nw_dst=", nw_dst, FW_NW_DST_SHIFT),
+    ] {
+        let mask = netmask(fw, shift);
+        put(name, mask == 0, &|out| {
+            net_flow::text::addr::put_ipv4_masked(out, ip, mask);
+        });
+    }
+    if !skip_proto {
+        let arp = dl_type == eth_type::ARP || dl_type == eth_type::RARP;
+        let name = if arp { "arp_op=" } else { "nw_proto=" };
+        put(name, !has_proto, &number(u32::from(nw_proto)));
+    }
+    put("nw_tos=", fw & FW_NW_TOS != 0, &number(u32::from(nw_tos)));
+    let icmp = nw_proto == ip_proto::ICMP;
+    let (src, dst) = if icmp {
+        ("icmp_type=", "icmp_code=")
+    } else {
+        ("tp_src=", "tp_dst=")
+    };
+    put(src, fw & FW_TP_SRC != 0, &number(u32::from(tp_src)));
+    put(dst, fw & FW_TP_DST != 0, &number(u32::from(tp_dst)));
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

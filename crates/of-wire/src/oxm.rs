@@ -10,9 +10,11 @@ use crate::wire::{OrCode, Put, Reader};
 const COOKIE: (u16, u8) = (1, 30);
 
 mod encode;
+mod text;
 
 pub use encode::put_match;
 pub(crate) use encode::{nxm_header, put_action_header, put_entry, put_field_header};
+pub use text::{match_from_text, match_text};
 
 /// The header of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

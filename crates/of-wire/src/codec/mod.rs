@@ -92,6 +92,24 @@ pub fn kind_of(bytes: &[u8]) -> Result<Kind, ErrorCode> {
     head.row().map(|row| row.kind)
 }
 
+/// What a header says beside the kind.
+pub(crate) struct HeadInfo {
+    pub(crate) kind: Kind,
+    /// The flags of a multipart message.
+    pub(crate) flags: Option<u16>,
+    pub(crate) reply: bool,
+}
+
+/// Reads a header without looking at the body's length.
+pub(crate) fn pull_head_unchecked(bytes: &[u8]) -> Result<HeadInfo, ErrorCode> {
+    let n = pull_numbers(bytes)?;
+    Ok(HeadInfo {
+        kind: n.row()?.kind,
+        flags: (n.class != Class::Message).then_some(n.flags),
+        reply: n.class == Class::Reply,
+    })
+}
+
 struct Numbers<'a> {
     version: u8,
     ty: u8,
@@ -99,7 +117,7 @@ struct Numbers<'a> {
     class: Class,
     vendor: u32,
     number: u32,
-    more: bool,
+    flags: u16,
     body: Reader<'a>,
 }
 
@@ -137,7 +155,7 @@ fn pull_numbers(bytes: &[u8]) -> Result<Numbers<'_>, ErrorCode> {
         class: Class::Message,
         vendor: 0,
         number: u32::from(ty),
-        more: false,
+        flags: 0,
         body: r,
     };
     if version == 0 {
@@ -168,7 +186,7 @@ impl Numbers<'_> {
     fn multipart(&mut self, class: Class, of10: bool) -> Result<(), ErrorCode> {
         self.class = class;
         self.number = u32::from(self.body.u16()?);
-        self.more = self.body.u16()? & 1 != 0;
+        self.flags = self.body.u16()?;
         if !of10 {
             self.body.skip(4)?;
         }
@@ -212,7 +230,7 @@ pub(crate) fn pull_head(bytes: &[u8]) -> Result<Head<'_>, ErrorCode> {
         kind: row.kind,
         version,
         xid: n.xid,
-        more: n.more,
+        more: n.flags & 1 != 0,
         body: n.body,
         bytes,
     })
