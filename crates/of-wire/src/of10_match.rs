@@ -31,7 +31,11 @@ fn netmask(wildcards: u32, shift: u32) -> u32 {
     u32::MAX.checked_shl(bits).unwrap_or(0)
 }
 
-/// Reads an `ofp_match`, not normalised.
+/// Reads the bytes of an `ofp_match`, not normalised.
+pub fn read(bytes: &[u8]) -> Result<Match, ErrorCode> {
+    pull(&mut Reader::new(bytes))
+}
+
 pub(crate) fn pull(r: &mut Reader<'_>) -> Result<Match, ErrorCode> {
     let fw = r.u32()? & FW_ALL;
     let in_port = r.u16()?;

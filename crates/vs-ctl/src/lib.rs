@@ -9,6 +9,7 @@
 pub mod appctl;
 pub mod ctl;
 mod env;
+pub mod ofctl;
 pub mod options;
 pub mod ovsdb_tool;
 pub mod table;

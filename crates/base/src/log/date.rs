@@ -79,7 +79,7 @@ fn split(wall: WallTime, offset: i32) -> Fields {
 }
 
 /// `wall` in the form of `template`, `offset` seconds east of UTC.
-pub(super) fn format(template: &str, wall: WallTime, offset: i32) -> String {
+pub fn format(template: &str, wall: WallTime, offset: i32) -> String {
     let fields = split(wall, offset);
     let mut text = String::new();
     let mut chars = template.chars();

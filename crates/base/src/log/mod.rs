@@ -6,7 +6,7 @@
 //! one process so keep their own levels and files.
 
 mod control;
-mod date;
+pub mod date;
 mod level;
 mod logger;
 mod modules;

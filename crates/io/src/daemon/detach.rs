@@ -27,6 +27,7 @@ pub struct Daemon {
     logger: Logger,
     detach: bool,
     no_chdir: bool,
+    keep_stderr: bool,
     /// Tells the process that waits for us that we are ready.
     ready: Option<OwnedFd>,
     /// Where a monitor reads of a crash.
@@ -83,6 +84,7 @@ impl Daemon {
             logger: logger.clone(),
             detach: options.detach,
             no_chdir: options.no_chdir,
+            keep_stderr: options.keep_stderr,
             ready,
             crash,
             _pidfile: pidfile,
@@ -101,12 +103,12 @@ impl Daemon {
             let _ = rustix::io::write(&ready, &[0]);
         }
         if std::mem::take(&mut self.detach) {
-            leave_terminal(&self.logger, self.no_chdir);
+            leave_terminal(&self.logger, self.no_chdir, self.keep_stderr);
         }
     }
 }
 
-fn leave_terminal(logger: &Logger, no_chdir: bool) {
+fn leave_terminal(logger: &Logger, no_chdir: bool, keep_stderr: bool) {
     if !no_chdir {
         // There is always a root.
         let _ = rustix::process::chdir(Path::new("/"));
@@ -119,7 +121,9 @@ fn leave_terminal(logger: &Logger, no_chdir: bool) {
         // The three descriptors exist or are to be made; either is possible.
         let _ = rustix::stdio::dup2_stdin(&null);
         let _ = rustix::stdio::dup2_stdout(&null);
-        let _ = rustix::stdio::dup2_stderr(&null);
+        if !keep_stderr {
+            let _ = rustix::stdio::dup2_stderr(&null);
+        }
     }
     logger.set_level(None, Some(Destination::Console), Level::Off);
 }
@@ -272,7 +276,7 @@ fn supervise(
         if let Some(ready) = ready.take() {
             // Whoever waited may be gone.
             let _ = rustix::io::write(&ready, &[0]);
-            leave_terminal(logger, options.no_chdir);
+            leave_terminal(logger, options.no_chdir, options.keep_stderr);
         }
         let status = wait(child)?;
         let how = describe(status);

@@ -172,6 +172,8 @@ pub struct DaemonOptions {
     pub overwrite_pidfile: bool,
     /// The control socket, relative to the run directory, if not the usual one.
     pub unixctl: Option<String>,
+    /// Standard error stays open in the background: the program's output goes there.
+    pub keep_stderr: bool,
 }
 
 impl DaemonOptions {

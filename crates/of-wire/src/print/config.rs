@@ -172,7 +172,11 @@ fn put_async(out: &mut String, c: &AsyncConfig) {
 fn put_bundle_control(out: &mut String, b: BundleControl) {
     let kinds = ["OPEN", "CLOSE", "COMMIT", "DISCARD"];
     let name = kinds.get(usize::from(b.kind / 2)).unwrap_or(&"");
-    let half = if b.kind.is_multiple_of(2) { "REQUEST" } else { "REPLY" };
+    let half = if b.kind.is_multiple_of(2) {
+        "REQUEST"
+    } else {
+        "REPLY"
+    };
     let _ = write!(out, "\n bundle_id={:#x} type={name}_{half} flags=", b.id);
     put_bits(out, u32::from(b.flags), BUNDLE_FLAGS);
 }

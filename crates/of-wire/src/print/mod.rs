@@ -16,8 +16,9 @@ use crate::message::{Body, ErrorMessage, Message, PacketInFormat};
 use crate::version::Version;
 
 pub use flow::{put_duration, put_flow_mod_flags, put_flow_stats};
-pub use packet::put_packet_text;
+pub use packet::{put_packet_flow, put_packet_text};
 pub use port::put_port_desc;
+pub use table::table_features_text;
 
 /// How to print.
 #[derive(Clone, Copy, Debug)]

@@ -4,13 +4,22 @@ use std::fmt::Write;
 
 use net_flow::text::put_match;
 use net_flow::types::ip_proto;
-use net_flow::{FlowKey, Names, slot};
+use net_flow::{FlowKey, Names, PortNo, slot};
 use net_packet::Packet;
 
 use super::{Style, put_hex_dump};
 use crate::action::put_actions;
 use crate::message::{PacketIn, PacketInReason, PacketOut};
 use crate::text::put_table;
+
+/// Appends what a packet that came in at `in_port` is, field by field.
+pub fn put_packet_flow(out: &mut String, bytes: &[u8], in_port: PortNo) {
+    let mut packet = Packet::from_frame(bytes);
+    let mut key = FlowKey::new();
+    key.set(slot::IN_PORT, u128::from(in_port.0));
+    net_flow::extract::extract(&mut packet, &mut key, net_flow::extract::MAX_VLANS);
+    net_flow::packet::put_packet(out, &key, &Names::default());
+}
 
 /// Appends what a packet is, with its L4 checksum, and a newline.
 pub fn put_packet_text(out: &mut String, bytes: &[u8], packet_type: u32) {

@@ -374,6 +374,23 @@ fn put_table_mod(out: &mut String, m: &TableMod, names: &Names) {
     }
 }
 
+/// The text of table features that came in any number of messages.
+pub fn table_features_text(tables: &[TableFeatures], version: Version) -> String {
+    let mut out = String::new();
+    let mut printer = Printer {
+        out: &mut out,
+        version,
+        ditto: None,
+    };
+    let mut before = None;
+    for f in tables {
+        printer.table(f, before, None, None);
+        before = Some(f);
+    }
+    printer.finish();
+    out
+}
+
 pub(super) fn put(out: &mut String, body: &Body, version: Version, names: &Names) -> bool {
     let mut printer = Printer {
         out,

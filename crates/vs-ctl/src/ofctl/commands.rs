@@ -122,7 +122,8 @@ fn list(ctl: &mut Ctl<'_, '_>, _: &[String]) -> Outcome {
     ctl.env.print("The available commands are:\n");
     for command in COMMANDS {
         if let Some(usage) = command.usage {
-            ctl.env.print(format_args!("  {:<23} {usage}\n", command.name));
+            ctl.env
+                .print(format_args!("  {:<23} {usage}\n", command.name));
         }
     }
     Ok(())

@@ -3,7 +3,8 @@
 use std::io::{ErrorKind, IoSlice};
 use std::rc::Rc;
 
-use io::{Interest, OPENFLOW_PORT, Poll, Stream, Token};
+use io::stream::{OPENFLOW_PORT, is_active};
+use io::{Interest, Poll, Stream, Token};
 use net_flow::{Formats, Names, PortNo};
 use of_wire::codec::{claimed_len, kind_of};
 use of_wire::message::{Body, Message, PacketInFormat, Part, PortDesc};
@@ -83,7 +84,11 @@ impl Ctl<'_, '_> {
                 fatal(format!("connecting to {name} ({text})"))
             });
         }
-        let suffix = if target == Target::Management { "mgmt" } else { "snoop" };
+        let suffix = if target == Target::Management {
+            "mgmt"
+        } else {
+            "snoop"
+        };
         // A datapath type may stand before the name.
         let plain = name.split_once('@').map_or(name, |(_, plain)| plain);
         let run = self.env.dirs.run.display().to_string();
@@ -144,8 +149,7 @@ impl Ctl<'_, '_> {
             versions_text(self.settings.versions),
             versions_text(theirs)
         );
-        let mut error =
-            Message::error(highest, self.xid(), ErrorCode::OfphfcIncompatible, &[]);
+        let mut error = Message::error(highest, self.xid(), ErrorCode::OfphfcIncompatible, &[]);
         if let Body::Error(body) = &mut error.body {
             body.payload = payload.into_bytes();
         }
@@ -173,7 +177,8 @@ impl Ctl<'_, '_> {
         Ok(())
     }
 
-    fn send_bytes(&self, conn: &mut Conn, bytes: &[u8]) -> Result<(), Problem> {
+    /// Sends, and waits until all is sent.
+    pub(super) fn send_bytes(&self, conn: &mut Conn, bytes: &[u8]) -> Result<(), Problem> {
         let mut rest = bytes;
         while !rest.is_empty() {
             match conn.stream.send(&[IoSlice::new(rest)]) {
@@ -187,26 +192,32 @@ impl Ctl<'_, '_> {
         Ok(())
     }
 
-    /// The next whole message.
-    fn receive(&self, conn: &mut Conn) -> Result<Vec<u8>, Problem> {
+    /// A whole message, if one is there.
+    pub(super) fn receive_now(&self, conn: &mut Conn) -> Result<Option<Vec<u8>>, Problem> {
         loop {
             if let Some(message) = conn.take_message()? {
-                return Ok(message);
+                return Ok(Some(message));
             }
             let mut buffer = [0; 65536];
             match conn.stream.recv(&mut buffer) {
-                Ok(0) => {
-                    if !conn.input.is_empty() {
-                        return Err(protocol_error());
-                    }
+                Ok(0) if conn.input.is_empty() => {
                     return Err(Problem::Io(ErrorKind::UnexpectedEof.into()));
                 }
+                Ok(0) => return Err(protocol_error()),
                 Ok(n) => conn.input.extend_from_slice(&buffer[..n]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.wait(conn, Interest::READ)?;
-                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+
+    /// The next whole message.
+    fn receive(&self, conn: &mut Conn) -> Result<Vec<u8>, Problem> {
+        loop {
+            if let Some(message) = self.receive_now(conn)? {
+                return Ok(message);
+            }
+            self.wait(conn, Interest::READ)?;
         }
     }
 
@@ -230,7 +241,8 @@ impl Ctl<'_, '_> {
         let request = self.request(conn, body);
         let talking = format!("talking to {}", conn.stream.name());
         let bytes = request.encode(conn.dialect);
-        self.send_bytes(conn, &bytes).map_err(|p| p.fail(&talking))?;
+        self.send_bytes(conn, &bytes)
+            .map_err(|p| p.fail(&talking))?;
         loop {
             let reply = self.receive(conn).map_err(|p| p.fail(&talking))?;
             if xid_of(&reply) == request.xid {
@@ -260,7 +272,8 @@ impl Ctl<'_, '_> {
         let talking = format!("talking to {}", conn.stream.name());
         let barrier = self.request(conn, Body::BarrierRequest);
         bytes.extend(barrier.encode(conn.dialect));
-        self.send_bytes(conn, &bytes).map_err(|p| p.fail(&talking))?;
+        self.send_bytes(conn, &bytes)
+            .map_err(|p| p.fail(&talking))?;
         let mut error = None;
         loop {
             let reply = self.receive(conn).map_err(|p| p.fail(&talking))?;
@@ -295,14 +308,15 @@ impl Ctl<'_, '_> {
         let request = self.request(conn, body);
         let bytes = request.encode(conn.dialect);
         if bytes.is_empty() {
-            return fatal(format!(
-                "this request cannot be made in {}",
-                conn.version
-            ));
+            return fatal(format!("this request cannot be made in {}", conn.version));
         }
-        let Some(want) = kind_of(&bytes).ok().filter(|k| k.name().ends_with(" request")) else {
+        let Some(want) = kind_of(&bytes)
+            .ok()
+            .filter(|k| k.name().ends_with(" request"))
+        else {
             let talking = format!("talking to {}", conn.stream.name());
-            self.send_bytes(conn, &bytes).map_err(|p| p.fail(&talking))?;
+            self.send_bytes(conn, &bytes)
+                .map_err(|p| p.fail(&talking))?;
             loop {
                 let reply = self.receive(conn).map_err(|p| p.fail(&talking))?;
                 if xid_of(&reply) == request.xid {
@@ -374,7 +388,10 @@ impl Ctl<'_, '_> {
         let tid = Formats::OF10_STD_TID | Formats::OF10_NXM_TID;
         if conn.dialect.is_nxm() != nxm {
             let format = if nxm { 2 } else { 0 };
-            if self.transact_noreply(conn, Body::SetFlowFormat(format))?.is_some() {
+            if self
+                .transact_noreply(conn, Body::SetFlowFormat(format))?
+                .is_some()
+            {
                 return Ok(false);
             }
             conn.dialect.format = match (nxm, conn.dialect.has_table_id()) {
@@ -386,7 +403,10 @@ impl Ctl<'_, '_> {
         }
         let want_tid = tid.contains(want);
         if conn.version == Version::V10 && conn.dialect.has_table_id() != want_tid {
-            if self.transact_noreply(conn, Body::FlowModTableId(want_tid))?.is_some() {
+            if self
+                .transact_noreply(conn, Body::FlowModTableId(want_tid))?
+                .is_some()
+            {
                 return Ok(false);
             }
             conn.dialect.format = want;
@@ -400,7 +420,10 @@ impl Ctl<'_, '_> {
             let reply = self.transact(conn, Body::FeaturesRequest)?;
             return match Message::decode(&reply, conn.dialect).map(|m| m.body) {
                 Ok(Body::FeaturesReply(features)) => Ok(features.ports),
-                _ => fatal(format!("{}: received bad features reply", conn.stream.name())),
+                _ => fatal(format!(
+                    "{}: received bad features reply",
+                    conn.stream.name()
+                )),
             };
         }
         let replies = self.collect(conn, Body::PortDescRequest(PortNo::NONE))?;
@@ -419,7 +442,7 @@ impl Ctl<'_, '_> {
             return Ok(names.clone());
         }
         let mut names = Names::default();
-        if !switch.contains(':') || io::is_active(switch) {
+        if !switch.contains(':') || is_active(switch) {
             let mut conn = self.open(switch)?;
             for port in self.ports(&mut conn)? {
                 names.ports.insert(port.port.0, &port.name);
@@ -449,9 +472,11 @@ impl Ctl<'_, '_> {
             }
             let tables = match Message::decode(&reply, conn.dialect).map(|m| m.body) {
                 Ok(Body::TableFeaturesReply(part)) => part.entries,
-                Ok(Body::TableStatsReply(part)) => {
-                    part.entries.into_iter().map(|(features, _)| features).collect()
-                }
+                Ok(Body::TableStatsReply(part)) => part
+                    .entries
+                    .into_iter()
+                    .map(|(features, _)| features)
+                    .collect(),
                 // A switch may refuse; then tables have numbers only.
                 _ => return Ok(()),
             };
@@ -498,7 +523,9 @@ impl Conn {
 
 /// The transaction id of a message.
 pub(super) fn xid_of(bytes: &[u8]) -> u32 {
-    bytes.get(4..8).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
+    bytes
+        .get(4..8)
+        .map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
 /// Whether further parts of a multipart message follow.
@@ -525,11 +552,15 @@ impl Problem {
     pub(super) fn fail(self, doing: &str) -> Fail {
         match self {
             Self::Late => Fail::Alarm,
-            Self::Io(error) => {
-                let end = error.kind() == ErrorKind::UnexpectedEof;
-                let text = if end { "End of file".to_owned() } else { io_text(&error) };
-                Fail::Fatal(format!("{doing} ({text})"))
-            }
+            Self::Io(error) => Fail::Fatal(format!("{doing} ({})", io_text(&error))),
+        }
+    }
+
+    /// What is wrong, for whoever asks over the control socket.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Late => "Connection timed out".to_owned(),
+            Self::Io(error) => io_text(error),
         }
     }
 }
@@ -545,7 +576,9 @@ fn versions_text(versions: VersionSet) -> String {
     match names.len() {
         0 => "no versions".to_owned(),
         1 => format!("version {}", names[0]),
-        n if versions == VersionSet::up_to(n as u8) => format!("version {} and earlier", names[n - 1]),
+        n if versions == VersionSet::up_to(n as u8) => {
+            format!("version {} and earlier", names[n - 1])
+        }
         _ => format!("versions {}", names.join(", ")),
     }
 }

@@ -6,9 +6,7 @@ use net_flow::text::put_match;
 use net_flow::{FlowKey, Formats, Match, MiniKey, Names, PortNo};
 use of_wire::Action;
 use of_wire::action::put_actions;
-use of_wire::message::{
-    Body, FlowMod, FlowModCommand, FlowModFlags, FlowStatsRequest,
-};
+use of_wire::message::{Body, FlowMod, FlowModCommand, FlowModFlags, FlowStatsRequest};
 use of_wire::text::FlowCommand;
 
 use super::conn::Conn;
@@ -32,9 +30,17 @@ struct Version {
 
 impl Version {
     fn same(&self, other: &Self) -> bool {
-        (self.cookie, self.idle_timeout, self.hard_timeout, self.importance)
-            == (other.cookie, other.idle_timeout, other.hard_timeout, other.importance)
-            && self.actions == other.actions
+        (
+            self.cookie,
+            self.idle_timeout,
+            self.hard_timeout,
+            self.importance,
+        ) == (
+            other.cookie,
+            other.idle_timeout,
+            other.hard_timeout,
+            other.importance,
+        ) && self.actions == other.actions
     }
 }
 
@@ -78,12 +84,7 @@ fn from_file(
     Ok(formats)
 }
 
-fn from_switch(
-    ctl: &mut Ctl<'_, '_>,
-    conn: &mut Conn,
-    sides: &mut Sides,
-    index: usize,
-) -> Outcome {
+fn from_switch(ctl: &mut Ctl<'_, '_>, conn: &mut Conn, sides: &mut Sides, index: usize) -> Outcome {
     let request = FlowStatsRequest {
         matching: Match::any(),
         cookie: 0,
@@ -199,7 +200,11 @@ pub(super) fn diff(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
             }
         }
     }
-    if different { Err(Fail::Code(2)) } else { Ok(()) }
+    if different {
+        Err(Fail::Code(2))
+    } else {
+        Ok(())
+    }
 }
 
 fn flow_text(id: &Id, v: &Version, names: &Names) -> String {

@@ -23,16 +23,7 @@ pub(super) fn show(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     let text = of_wire::print::message_text(&reply, style);
     ctl.env.print(text);
     // From OpenFlow 1.3 on, and if there are too many, ports are told elsewhere.
-    let decoded = of_wire::Message::decode(&reply, conn.dialect).map(|m| m.body);
-    let has_ports = match decoded {
-        Ok(Body::FeaturesReply(features)) => {
-            conn.version < of_wire::Version::V13 && reply.len() + 64 <= 0xffff && {
-                let _ = &features;
-                true
-            }
-        }
-        _ => true,
-    };
+    let has_ports = conn.version < of_wire::Version::V13 && reply.len() + 64 <= 0xffff;
     if !has_ports {
         ctl.dump(&mut conn, Body::PortDescRequest(net_flow::PortNo::NONE))?;
     }
@@ -172,7 +163,11 @@ fn compare(criteria: &[Criterion], a: &FlowStats, b: &FlowStats) -> Ordering {
                 }
             }
         };
-        let order = if criterion.falling { order.reverse() } else { order };
+        let order = if criterion.falling {
+            order.reverse()
+        } else {
+            order
+        };
         if order != Ordering::Equal {
             return order;
         }

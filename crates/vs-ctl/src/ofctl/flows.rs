@@ -183,7 +183,10 @@ impl Ctl<'_, '_> {
 
     fn bundle_step(&mut self, conn: &mut Conn, body: Body) -> Outcome {
         let reply = self.transact(conn, body)?;
-        let error = matches!(of_wire::codec::kind_of(&reply), Ok(of_wire::Kind::OfptError));
+        let error = matches!(
+            of_wire::codec::kind_of(&reply),
+            Ok(of_wire::Kind::OfptError)
+        );
         self.end_on_bundle_error(conn, error.then_some(reply))
     }
 
@@ -202,6 +205,9 @@ impl Ctl<'_, '_> {
         let text = self.show(&conn.name, &error.payload, 1)?;
         let _ = self.env.stdout.flush();
         let _ = write!(self.env.stderr, "Error {code} for: {text}");
-        fatal(format!("talking to {} (Protocol error)", conn.stream.name()))
+        fatal(format!(
+            "talking to {} (Protocol error)",
+            conn.stream.name()
+        ))
     }
 }

@@ -126,7 +126,9 @@ impl Ctl<'_, '_> {
         };
         if args.len() < command.min {
             let min = command.min;
-            return logged(format!("'{name}' command requires at least {min} arguments"));
+            return logged(format!(
+                "'{name}' command requires at least {min} arguments"
+            ));
         }
         if args.len() > command.max {
             let max = command.max;

@@ -276,7 +276,9 @@ impl Settings {
         }
         self.formats &= version_formats;
         let usable = |v: &Version| self.formats.intersects(of_wire::version::formats_of(*v));
-        let versions = Version::ALL.into_iter().filter(|v| self.versions.contains(*v));
+        let versions = Version::ALL
+            .into_iter()
+            .filter(|v| self.versions.contains(*v));
         self.versions = versions.filter(usable).collect();
         Ok(())
     }

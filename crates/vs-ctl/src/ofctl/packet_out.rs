@@ -89,9 +89,10 @@ pub(super) fn parse(text: &str, names: &Names) -> Result<(PacketOut, Formats), S
                 out.metadata.set(slot::IN_PORT, u128::from(port.0));
             }
             "packet_type" => {
-                let (ns, ty) = kv.value.split_once(',').ok_or_else(|| {
-                    format!("{}({}) can't be interpreted", kv.key, kv.value)
-                })?;
+                let (ns, ty) = kv
+                    .value
+                    .split_once(',')
+                    .ok_or_else(|| format!("{}({}) can't be interpreted", kv.key, kv.value))?;
                 let number = |s| net_flow::text::num::c_int(s, 0).map_or(0, |n| n.magnitude);
                 let value = u128::from(number(ns) << 16 | (number(ty) & 0xffff));
                 out.metadata.set(slot::PACKET_TYPE, value);

@@ -26,7 +26,10 @@ impl Ctl<'_, '_> {
         let reply = self.transact(conn, Body::GetConfigRequest)?;
         match Message::decode(&reply, conn.dialect).map(|m| m.body) {
             Ok(Body::GetConfigReply(config)) => Ok(config),
-            _ => fatal(format!("{}: bad reply to config request", conn.stream.name())),
+            _ => fatal(format!(
+                "{}: bad reply to config request",
+                conn.stream.name()
+            )),
         }
     }
 }
@@ -103,14 +106,21 @@ const ACTIONS: [(&str, PortConfig, bool); 8] = [
 pub(super) fn modify(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     let port = find_port(ctl, &args[0], &args[1])?;
     let given = args[2].to_ascii_lowercase();
-    let (not, name) = match given.strip_prefix("no-").or_else(|| given.strip_prefix("no")) {
+    let (not, name) = match given
+        .strip_prefix("no-")
+        .or_else(|| given.strip_prefix("no"))
+    {
         Some(name) => (true, name),
         None => (false, given.as_str()),
     };
     let Some((_, bit, sets)) = ACTIONS.iter().find(|(n, ..)| *n == name) else {
         return fatal(format!("unknown mod-port command '{}'", args[2]));
     };
-    let config = if *sets != not { *bit } else { PortConfig::empty() };
+    let config = if *sets != not {
+        *bit
+    } else {
+        PortConfig::empty()
+    };
     let mut conn = ctl.open(&args[0])?;
     let body = Body::PortMod(Box::new(PortMod {
         port: port.port,
@@ -142,13 +152,17 @@ const FRAGS: [&str; 4] = ["normal", "drop", "reassemble", "nx-match"];
 pub(super) fn get_frags(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     let mut conn = ctl.open(&args[0])?;
     let config = ctl.fetch_config(&mut conn)?;
-    ctl.env.print(format_args!("{}\n", FRAGS[usize::from(config.frag & 3)]));
+    ctl.env
+        .print(format_args!("{}\n", FRAGS[usize::from(config.frag & 3)]));
     Ok(())
 }
 
 pub(super) fn set_frags(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     let (switch, mode) = (&args[0], &args[1]);
-    let Some(frag) = FRAGS.iter().position(|name| name.eq_ignore_ascii_case(mode)) else {
+    let Some(frag) = FRAGS
+        .iter()
+        .position(|name| name.eq_ignore_ascii_case(mode))
+    else {
         return fatal(format!("{mode}: unknown fragment handling mode"));
     };
     let frag = frag as u16;

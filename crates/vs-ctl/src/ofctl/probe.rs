@@ -17,9 +17,7 @@ fn number(text: &str) -> usize {
 fn payload_size(text: Option<&String>, default: usize) -> Outcome<usize> {
     let size = text.map_or(default, |text| number(text));
     if size > MAX_PAYLOAD {
-        return fatal(format!(
-            "payload must be between 0 and {MAX_PAYLOAD} bytes"
-        ));
+        return fatal(format!("payload must be between 0 and {MAX_PAYLOAD} bytes"));
     }
     Ok(size)
 }
@@ -41,11 +39,13 @@ pub(super) fn ping(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     for _ in 0..10 {
         let start = ctl.clock.now();
         let reply = ctl.transact(&mut conn, Body::EchoRequest(payload.clone()))?;
-        let elapsed = ctl.clock.now() - start;
+        let elapsed = ctl.clock.now().since(start);
         let back = Message::decode(&reply, conn.dialect).map(|m| m.body);
         if back != Ok(Body::EchoReply(payload.clone())) {
             let text = ctl.show(&args[0], &reply, 2)?;
-            ctl.env.print(format_args!("Reply does not match request.  Reply:\n{text}"));
+            ctl.env.print(format_args!(
+                "Reply does not match request.  Reply:\n{text}"
+            ));
         }
         ctl.env.print(format_args!(
             "{} bytes from {}: xid={:08x} time={:.1} ms\n",
@@ -71,7 +71,7 @@ pub(super) fn benchmark(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     for _ in 0..count {
         ctl.transact(&mut conn, Body::EchoRequest(vec![0; size]))?;
     }
-    let seconds = (ctl.clock.now() - start).as_secs_f64();
+    let seconds = ctl.clock.now().since(start).as_secs_f64();
     ctl.env.print(format_args!(
         "Finished in {:.1} ms ({:.0} packets/s) ({:.0} bytes/s)\n",
         seconds * 1000.0,
