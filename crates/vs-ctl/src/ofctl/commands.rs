@@ -121,10 +121,9 @@ fn not_yet(_: &mut Ctl<'_, '_>, _: &[String]) -> Outcome {
 fn list(ctl: &mut Ctl<'_, '_>, _: &[String]) -> Outcome {
     ctl.env.print("The available commands are:\n");
     for command in COMMANDS {
-        if let Some(usage) = command.usage {
-            ctl.env
-                .print(format_args!("  {:<23} {usage}\n", command.name));
-        }
+        let usage = command.usage.unwrap_or_default();
+        ctl.env
+            .print(format_args!("  {:<23} {usage}\n", command.name));
     }
     Ok(())
 }

@@ -338,8 +338,10 @@ pub(super) fn print_error(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
                 n => format!("{n:#x}"),
             };
             ctl.env.print(format_args!(
-                "{version}: vendor {vendor}, type {}, code {}\n",
-                number.ty, number.code
+                "OpenFlow 1.{}: vendor {vendor}, type {}, code {}\n",
+                version as u8 - 1,
+                number.ty,
+                number.code
             ));
         }
     }

@@ -99,7 +99,7 @@ pub fn run(env: &mut Env<'_>, args: &[String]) -> Exit {
         Err(Fail::Fatal(text)) => ctl.env.fatal(text),
         Err(Fail::Logged(module, text)) => {
             let _ = ctl.env.stdout.flush();
-            ctl.logger.log(base::log::Level::Emer, module, &text);
+            ctl.logger.fatal(module, &text);
             Exit::FAILURE
         }
         Err(Fail::Code(code)) => {
