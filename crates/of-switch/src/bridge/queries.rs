@@ -29,8 +29,9 @@ const ACTIONS_10: u32 = 0xfff;
 const PORTS_PER_MESSAGE: usize = 400;
 const PORT_STATS_PER_MESSAGE: usize = 150;
 const QUEUES_PER_MESSAGE: usize = 400;
-/// Bytes of rules, by estimate, in one message.
-const RULE_BYTES_PER_MESSAGE: usize = 32 * 1024;
+/// Bytes of rules, by an estimate that is several times too high, in one piece of an answer;
+/// the codec cuts it into messages.
+const RULE_BYTES_PER_PIECE: usize = 512 * 1024;
 
 impl Bridge {
     pub(super) fn handle_features(&mut self, asked: &Asked<'_>) -> Result<(), ErrorCode> {
@@ -106,7 +107,7 @@ impl Bridge {
         let mut entries = Vec::new();
         let mut size = 0;
         let more = loop {
-            if size >= RULE_BYTES_PER_MESSAGE {
+            if size >= RULE_BYTES_PER_PIECE {
                 break true;
             }
             let Some(rule) = dump.next() else {

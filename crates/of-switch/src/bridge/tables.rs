@@ -3,7 +3,7 @@
 use net_flow::Field;
 use net_flow::field::{Access, Maskable};
 use of_wire::message::{Part, TableCaps, TableFeatures, TableMod, TableStats};
-use of_wire::{Body, ErrorCode};
+use of_wire::{Body, ErrorCode, Version};
 
 use crate::bridge::Bridge;
 use crate::bridge::dispatch::Asked;
@@ -12,6 +12,8 @@ use crate::tables::{INTERNAL_TABLE, MAX_ENTRIES, TableMiss};
 /// Go to table, write metadata, write, apply and clear actions, meter: bit `n` for the
 /// instruction that OpenFlow 1.3 numbers `n`.
 const INSTRUCTIONS: u32 = 0x7e;
+/// The meter among the instructions.
+const METER: u32 = 1 << 6;
 /// The actions of OpenFlow 1.3 by their numbers there, but those that copy the time to live
 /// and those for provider backbones.
 const ACTIONS: u32 = 1 << 0
@@ -38,7 +40,12 @@ const EVICTION_FLAGS: u32 = 7;
 impl Bridge {
     pub(super) fn handle_table_stats(&mut self, asked: &Asked<'_>) -> Result<(), ErrorCode> {
         let tables: Vec<(TableFeatures, TableStats)> = (0..INTERNAL_TABLE)
-            .filter_map(|id| Some((self.table_features(id)?, self.table_stats(id)?)))
+            .filter_map(|id| {
+                Some((
+                    self.table_features(id, asked.version)?,
+                    self.table_stats(id)?,
+                ))
+            })
             .collect();
         self.reply_parts(
             asked,
@@ -57,7 +64,7 @@ impl Bridge {
         if !request.entries.is_empty() || request.more {
             return Err(ErrorCode::OfptffcEperm);
         }
-        let features = (0..INTERNAL_TABLE).filter_map(|id| self.table_features(id));
+        let features = (0..INTERNAL_TABLE).filter_map(|id| self.table_features(id, asked.version));
         let features: Vec<TableFeatures> = features.collect();
         self.reply_parts(
             asked,
@@ -133,14 +140,18 @@ impl Bridge {
         })
     }
 
-    fn table_features(&self, id: u8) -> Option<TableFeatures> {
+    fn table_features(&self, id: u8, version: Version) -> Option<TableFeatures> {
         let settings = self.tables.settings(id)?;
         let config = match self.tables.table(id)?.miss() {
             TableMiss::Default | TableMiss::Controller => 0,
             TableMiss::Continue => MISS_CONTINUE,
             TableMiss::Drop => MISS_DROP,
         };
-        let caps = capabilities(id);
+        let mut caps = capabilities(id);
+        if version >= Version::V15 {
+            // There a meter is an action.
+            caps.instructions &= !METER;
+        }
         let fields = || Field::all().iter().copied();
         Some(TableFeatures {
             table: id,

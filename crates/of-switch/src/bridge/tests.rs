@@ -441,7 +441,7 @@ fn a_long_answer_waits_for_a_slow_reader() {
     while !last {
         rounds += 1;
         let told = lab.told(id, v);
-        assert!(told.len() < 200, "bounded memory");
+        assert!(told.len() < 20, "bounded memory");
         for body in told {
             assert!(!last, "nothing comes before the answer's end");
             let Body::FlowStatsReply(part) = body else {
@@ -453,7 +453,7 @@ fn a_long_answer_waits_for_a_slow_reader() {
         lab.run();
     }
     assert_eq!(entries, 10_000);
-    assert!(rounds > 2, "{rounds}");
+    assert!(rounds > 1, "not all at once");
 }
 
 #[test]
