@@ -1,6 +1,6 @@
 //! Tools of one make on daemons of the other, both ways round.
 
-use testkit::{Need, Stack, need};
+use testkit::{Need, Running, Stack, need};
 
 use crate::hosts::{answered, host};
 use crate::{HOSTS, ours};
@@ -37,6 +37,9 @@ fn operate(stack: &Stack) {
         .is_some_and(|e| e.contains("version negotiation"));
     assert!(counted.is_ok() || refused, "{counted:?}");
 
+    if stack.tools.join("ovsdb-client").exists() {
+        ask_the_database(&running);
+    }
     assert!(running.appctl(&["ofproto/list"]).unwrap().contains("br0"));
     let trace = running.appctl(&[
         "ofproto/trace",
@@ -45,6 +48,14 @@ fn operate(stack: &Stack) {
     ]);
     assert!(trace.unwrap().contains("priority 7"));
 
+    running
+        .tool("ovs-vsctl", &["--timeout=20", "del-br", "br0"])
+        .unwrap();
+    assert_eq!(running.tool("ovs-vsctl", &["list-br"]).unwrap(), "");
+}
+
+/// The database, asked past all tools of the switch.
+fn ask_the_database(running: &Running) {
     let query =
         r#"["Open_vSwitch",{"op":"select","table":"Bridge","where":[],"columns":["name"]}]"#;
     let socket = format!("unix:{}", running.folder.join("db.sock").display());
@@ -52,11 +63,6 @@ fn operate(stack: &Stack) {
         .tool("ovsdb-client", &["transact", &socket, query])
         .unwrap();
     assert_eq!(rows.trim(), r#"[{"rows":[{"name":"br0"}]}]"#);
-
-    running
-        .tool("ovs-vsctl", &["--timeout=20", "del-br", "br0"])
-        .unwrap();
-    assert_eq!(running.tool("ovs-vsctl", &["list-br"]).unwrap(), "");
 }
 
 fn needs() -> Vec<Need> {
@@ -64,8 +70,22 @@ fn needs() -> Vec<Need> {
 }
 
 #[test]
+fn our_tools_work_on_our_daemons() {
+    if need("our_tools_work_on_our_daemons", HOSTS) {
+        operate(&ours());
+    }
+}
+
+#[test]
 fn debians_tools_work_on_our_daemons() {
     if need("debians_tools_work_on_our_daemons", &needs()) {
         operate(&ours().with_tools_of(&Stack::debian().unwrap()));
+    }
+}
+
+#[test]
+fn our_tools_work_on_debians_daemons() {
+    if need("our_tools_work_on_debians_daemons", &needs()) {
+        operate(&Stack::debian().unwrap().with_tools_of(&ours()));
     }
 }

@@ -73,6 +73,42 @@ fn access_ports_of_different_vlans_are_apart() {
 }
 
 #[test]
+fn a_secure_bridge_forwards_only_what_its_rules_say() {
+    if !need("a_secure_bridge_forwards_only_what_its_rules_say", HOSTS) {
+        return;
+    }
+    let running = ours().start(&[]).unwrap();
+    let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+    running
+        .tool(
+            "ovs-vsctl",
+            &["--timeout=20", "set-fail-mode", "br0", "secure"],
+        )
+        .unwrap();
+    running.tool("ovs-ofctl", &["del-flows", "br0"]).unwrap();
+    assert_eq!(answered(&one, &two, 2), 0, "{}", running.report());
+    for rule in ["in_port=1,actions=2", "in_port=2,actions=1"] {
+        running
+            .tool("ovs-ofctl", &["add-flow", "br0", rule])
+            .unwrap();
+    }
+    acquaint(&one, &two);
+    assert_eq!(answered(&one, &two, 5), 5, "{}", running.report());
+    running
+        .tool(
+            "ovs-ofctl",
+            &["add-flow", "br0", "priority=65000,icmp,actions=drop"],
+        )
+        .unwrap();
+    assert_eq!(answered(&one, &two, 2), 0, "{}", running.report());
+    let rules = running.tool("ovs-ofctl", &["dump-flows", "br0"]).unwrap();
+    assert!(
+        rules.contains("priority=65000,icmp actions=drop"),
+        "{rules}"
+    );
+}
+
+#[test]
 fn a_device_that_is_not_there_is_reported_and_hurts_nobody() {
     if !need(
         "a_device_that_is_not_there_is_reported_and_hurts_nobody",

@@ -3,6 +3,7 @@
 
 mod both_makes;
 mod hosts;
+mod megaflows;
 
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::Instant;
 use dp_lang::{Action, UserCookie};
-use net_flow::{FlowKey, FlowMask};
+use net_flow::{FlowKey, FlowMask, slot};
 
 /// Why a packet is handed to the switch.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +37,20 @@ pub struct Verdict {
     pub mask: FlowMask,
     /// Whether a flow is to be installed.
     pub install: bool,
+}
+
+/// The mask under which the flow of a verdict is installed: the verdict's, and in addition
+/// what no flow may leave open.  Datapath and switch both name a flow by this mask.
+pub fn flow_mask(decided: &FlowMask) -> FlowMask {
+    let mut mask = decided.clone();
+    mask.set_exact(slot::IN_PORT);
+    mask.set_exact(slot::RECIRC_ID);
+    // The kernel's keys cannot say "with or without a tag", and no datapath's flows should
+    // be wider.
+    if mask.get(slot::VLAN_TCI) == 0 {
+        mask.set_exact(slot::VLAN_TCI);
+    }
+    mask
 }
 
 /// The switch, as a datapath sees it.  Called on datapath threads, for several packets at

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
-use dp_api::{Upcall, UpcallKind, Verdict};
+use dp_api::{Upcall, UpcallKind, Verdict, flow_mask};
 use dp_lang::{Action, Effects, InFlight, Missing, PortNo, Ufid, Userspace, execute};
 use net_flow::types::{eth_type, ip_proto};
 use net_flow::{FlowKey, MiniKey, slot};
@@ -255,13 +255,7 @@ impl Engine {
     }
 
     fn install(&mut self, key: &FlowKey, verdict: &Verdict) {
-        let mut mask = verdict.mask.clone();
-        mask.set_exact(slot::IN_PORT);
-        mask.set_exact(slot::RECIRC_ID);
-        // The kernel's keys cannot say "with or without a tag", and no datapath's flows should be wider.
-        if mask.get(slot::VLAN_TCI) == 0 {
-            mask.set_exact(slot::VLAN_TCI);
-        }
+        let mask = flow_mask(&verdict.mask);
         let pair = (MiniKey::under(key, &mask), MiniKey::new(mask.as_key()));
         let ufid = Ufid::of(&pair.0, &pair.1);
         let actions = verdict.flow_actions.as_ref().unwrap_or(&verdict.actions);

@@ -22,6 +22,10 @@ pub struct Stack {
     pub schema: PathBuf,
     /// Whether segmentation offload must be asked for.
     pub wants_tso_setting: bool,
+    /// More arguments for the switch.
+    pub switch_args: &'static [&'static str],
+    /// Type of the datapath of bridge `br0`.
+    pub datapath_type: &'static str,
 }
 
 impl Stack {
@@ -34,6 +38,8 @@ impl Stack {
             tools: folder.to_path_buf(),
             schema: testkit.join("../db-model/schema/vswitch.ovsschema"),
             wants_tso_setting: false,
+            switch_args: &["--disable-system"],
+            datapath_type: "netdev",
         }
     }
 
@@ -52,6 +58,8 @@ impl Stack {
             tools: "/usr/bin".into(),
             schema: "/usr/share/openvswitch/vswitch.ovsschema".into(),
             wants_tso_setting: true,
+            switch_args: &["--disable-system"],
+            datapath_type: "netdev",
         })
     }
 
@@ -64,8 +72,19 @@ impl Stack {
         }
     }
 
+    /// The same with dummy devices and datapaths in place of all real ones.
+    #[must_use]
+    pub fn with_dummies(&self) -> Self {
+        let switch_args = &["--enable-dummy=override"];
+        Self {
+            switch_args,
+            datapath_type: "dummy",
+            ..self.clone()
+        }
+    }
+
     /// Starts both daemons; `settings` go into `other_config` before the switch starts,
-    /// which gets a bridge `br0` of the userspace datapath.
+    /// which gets a bridge `br0`.
     ///
     /// # Errors
     /// What went wrong first.
@@ -102,18 +121,20 @@ impl Stack {
         let mut switch = Command::new(self.daemon("ovs-vswitchd"));
         switch
             .arg(format!("unix:{}", socket.display()))
-            .arg("--disable-system");
+            .args(self.switch_args);
         running.switch = Some(running.spawn(&mut switch, "ovs-vswitchd")?);
+        let kind = format!("datapath_type={}", self.datapath_type);
         let bridge = [
+            "--timeout=20",
             "add-br",
             "br0",
             "--",
             "set",
             "bridge",
             "br0",
-            "datapath_type=netdev",
+            &kind,
         ];
-        running.tool("ovs-vsctl", &[&["--timeout=20"][..], &bridge].concat())?;
+        running.tool("ovs-vsctl", &bridge)?;
         Ok(running)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
-use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict};
+use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
 use dp_lang::{Action, Controller, PortNo as DpPort, Ufid, UserCookie};
 use net_flow::types::eth_type;
 use net_flow::{FlowKey, FlowMask, Match, MiniKey, PortNo, Slot, slot};
@@ -110,8 +110,9 @@ impl Shared {
         translation: Translation,
         now: Instant,
     ) {
+        let mask = flow_mask(mask);
         let mini_mask = MiniKey::new(mask.as_key());
-        let ufid = Ufid::of(&MiniKey::under(key, mask), &mini_mask);
+        let ufid = Ufid::of(&MiniKey::under(key, &mask), &mini_mask);
         let port = DpPort(key.get(slot::IN_PORT) as u32);
         let in_port = view.datapath_ports.get(&port).map(|(_, number)| *number);
         let megaflow = Megaflow {
