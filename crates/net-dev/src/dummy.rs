@@ -334,7 +334,8 @@ impl Device for DummyDevice {
     }
 
     fn set_up(&self, up: bool) -> io::Result<()> {
-        self.change(|state| state.up = up);
+        // Nothing is plugged in or out: the carrier is there while the device is up.
+        self.change(|state| (state.up, state.carrier) = (up, up));
         Ok(())
     }
 

@@ -43,7 +43,10 @@ impl Switch {
             && old.number != Some(PortNo::LOCAL);
         let failed = matches!(old.carrier, Carrier::None(_));
         let other_kind = old.config.kind != config.kind;
-        if other_number || other_kind || failed || old.port != port.name {
+        if other_number && !(other_kind || failed || old.port != port.name) {
+            // The number may be another's, which gets its new one in the same transaction.
+            self.renumber.insert((bridge.to_owned(), name.clone()));
+        } else if other_kind || failed || old.port != port.name {
             self.remove_interface(bridge, name, now);
             self.add_interface(bridge, port, config, now);
             return;
@@ -56,6 +59,51 @@ impl Switch {
         self.set_up_device(bridge, port, name);
         self.changed_interfaces
             .insert((bridge.to_owned(), name.clone()));
+    }
+
+    /// Gives interfaces the numbers that they ask for.  Who has such a number and does not ask
+    /// for it makes way; who asks for it keeps it.
+    pub(crate) fn renumber_interfaces(&mut self, now: Instant) {
+        let wanted = std::mem::take(&mut self.renumber);
+        let mut moved = BTreeSet::new();
+        for (bridge, name) in wanted {
+            let Some(owner) = self.bridges.get(&bridge) else {
+                continue;
+            };
+            let interface = owner.interfaces.get(&name);
+            let Some(request) = interface.and_then(|i| i.config.ofport_request) else {
+                continue;
+            };
+            let victim = owner.by_number.get(&PortNo::from_of10(request));
+            let holder = victim.and_then(|v| owner.interfaces.get(v));
+            if holder.is_some_and(|h| h.config.ofport_request == Some(request)) {
+                continue;
+            }
+            if let Some(victim) = victim {
+                moved.insert((bridge.clone(), victim.clone()));
+            }
+            moved.insert((bridge, name));
+        }
+        let mut added = Vec::new();
+        for (bridge, name) in moved {
+            let Some(owner) = self.bridges.get(&bridge) else {
+                continue;
+            };
+            let Some(interface) = owner.interfaces.get(&name) else {
+                continue;
+            };
+            let config = interface.config.clone();
+            let Some(port) = owner.ports.get(&interface.port).map(|p| p.config.clone()) else {
+                continue;
+            };
+            self.remove_interface(&bridge, &name, now);
+            added.push((bridge, port, config));
+        }
+        added.sort_by_key(|(_, _, config)| config.ofport_request.is_none());
+        for (bridge, port, config) in added {
+            self.add_interface(&bridge, &port, &config, now);
+            self.unsettled.insert(bridge);
+        }
     }
 
     fn set_options(&mut self, bridge: &str, name: &str) {

@@ -144,6 +144,7 @@ impl Switch {
     /// revalidation, answers.
     pub fn run(&mut self, poll: &mut Poll, now: Instant) {
         self.attach(poll);
+        self.renumber_interfaces(now);
         self.settle_addresses(now);
         self.configure_endpoints(poll, now);
         self.run_datapaths(now);
@@ -171,7 +172,7 @@ impl Switch {
             let model = b.model.next_deadline(now);
             macs.min(model).min(b.endpoints.next_deadline(now))
         });
-        if !self.unsettled.is_empty() {
+        if !self.unsettled.is_empty() || !self.renumber.is_empty() {
             return now;
         }
         let earliest = backers.chain(bridges).min();

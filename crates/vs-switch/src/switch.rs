@@ -36,6 +36,8 @@ pub struct Switch {
     pub(crate) waiting: BTreeMap<String, String>,
     /// The bridge of each interface.
     pub(crate) owners: HashMap<String, String>,
+    /// Interfaces that ask for another number, with their bridges.
+    pub(crate) renumber: BTreeSet<(String, String)>,
     /// Bridges whose address is to be chosen anew.
     pub(crate) unsettled: BTreeSet<String>,
     /// Bridges that could not be made, and why.
@@ -63,6 +65,7 @@ impl Switch {
             counters,
             waiting: BTreeMap::new(),
             owners: HashMap::new(),
+            renumber: BTreeSet::new(),
             unsettled: BTreeSet::new(),
             failed: BTreeMap::new(),
             next_bridge: 1,
