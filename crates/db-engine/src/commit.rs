@@ -8,6 +8,13 @@ use crate::changes::{Changes, RowChange, TableChanges};
 use crate::table::Map;
 use crate::transaction::Transaction;
 
+fn compare_keys(a: &[Datum], b: &[Datum]) -> std::cmp::Ordering {
+    let mut pairs = a.iter().zip(b);
+    pairs
+        .find_map(|(a, b)| Some(a.compare(b)).filter(|order| order.is_ne()))
+        .unwrap_or(std::cmp::Ordering::Equal)
+}
+
 /// A change of counts, to be taken back if the commit fails.
 struct StrongMove {
     table: usize,
@@ -311,7 +318,17 @@ impl Transaction<'_> {
                         return Err(self.duplicate(table, index, other, *uuid));
                     }
                     if let Some(other) = seen.get(&key) {
-                        return Err(self.duplicate(table, index, *uuid, *other));
+                        // The order in which a condition finds rows is not fixed: where both
+                        // were there before, their old values order them.
+                        let before = |uuid: &Uuid| {
+                            let old = touched.get(uuid)?.as_deref()?;
+                            Some(this.index_key(index, old))
+                        };
+                        let (first, second) = match (before(uuid), before(other)) {
+                            (Some(a), Some(b)) if compare_keys(&a, &b).is_lt() => (other, uuid),
+                            _ => (uuid, other),
+                        };
+                        return Err(self.duplicate(table, index, *first, *second));
                     }
                     seen.insert(key, *uuid);
                 }

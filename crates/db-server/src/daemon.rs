@@ -135,6 +135,9 @@ fn serve(
             .add_file(clock.now(), &path, &file.display().to_string())
             .map_err(|error| error.to_string())?;
     }
+    if options.transaction_ids {
+        server.tell_transaction_ids();
+    }
     server.set_record_differences(options.column_differences);
     let state = State::new(
         server,

@@ -144,6 +144,14 @@ impl Server {
         }
     }
 
+    /// Tells clients the ids of transactions, so that who reconnects gets only what is new.
+    pub fn tell_transaction_ids(&mut self) {
+        for served in self.dbs.values_mut() {
+            served.tells_ids = true;
+            served.monitors.tell_ids();
+        }
+    }
+
     /// Sets whether changes are recorded as differences, which older servers cannot read.
     pub fn set_record_differences(&mut self, differences: bool) {
         for served in self.dbs.values_mut() {
@@ -197,7 +205,7 @@ impl Server {
         served.db = converted;
         served.key = key;
         served.unwritten.clear();
-        served.monitors = db_engine::monitor::Monitors::new();
+        served.reset_monitors();
         served.compact(now, wall, "converted by ovsdb-server");
         let barrier = served.barrier();
         let waiting = std::mem::take(&mut served.waiting);

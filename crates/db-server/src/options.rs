@@ -22,6 +22,8 @@ pub struct Options {
     pub create: bool,
     /// Whether sets and maps are recorded as differences.
     pub column_differences: bool,
+    /// Whether clients are told the ids of transactions.
+    pub transaction_ids: bool,
     /// A command to run; the server ends when it does.
     pub run: Option<String>,
     /// TLS, where it is not taken from a database.
@@ -47,6 +49,7 @@ enum Id {
     Run,
     NoDbs,
     Create,
+    TransactionIds,
     DisableColumnDiff,
     Unsupported(&'static str),
     Help,
@@ -62,6 +65,7 @@ fn table() -> Vec<Opt<Id>> {
         Opt::required("run", None, Id::Run),
         Opt::flag("no-dbs", None, Id::NoDbs),
         Opt::flag("create", None, Id::Create),
+        Opt::flag("transaction-ids", None, Id::TransactionIds),
         Opt::flag("disable-file-column-diff", None, Id::DisableColumnDiff),
         Opt::required("sync-from", None, Id::Unsupported("sync-from")),
         Opt::required(
@@ -102,6 +106,7 @@ pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, St
             Id::Run => options.run = Some(text()),
             Id::NoDbs => default_file = false,
             Id::Create => options.create = true,
+            Id::TransactionIds => options.transaction_ids = true,
             Id::DisableColumnDiff => options.column_differences = false,
             Id::Unsupported(name) => return Err(format!("--{name} is not supported yet")),
             Id::Help => return Ok(Parsed::Print(usage(&program, dirs))),
@@ -149,6 +154,8 @@ fn usage(program: &str, dirs: &Dirs) -> String {
              --no-dbs                do not add default database\n  \
              --create                make a DATABASE that is not there, with the\n                          \
              Open_vSwitch schema\n  \
+             --transaction-ids       tell clients ids of transactions, so that one\n                          \
+             that reconnects gets only what is new\n  \
              --disable-file-column-diff\n                          \
              don't use column diff in database file\n  \
              -h, --help              display this help message\n  \

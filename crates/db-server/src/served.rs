@@ -49,6 +49,8 @@ pub(crate) struct Served {
     pub(crate) differences: bool,
     /// Whether something changed that waiting transactions may wait for.
     pub(crate) changed: bool,
+    /// Whether clients are told the ids of transactions.
+    pub(crate) tells_ids: bool,
     pub(crate) length: u64,
     compacted_length: u64,
     compacted_at: Instant,
@@ -71,6 +73,7 @@ impl Served {
             unwritten: VecDeque::new(),
             differences: true,
             changed: false,
+            tells_ids: false,
             length: 0,
             compacted_length: 0,
             compacted_at: Instant::ZERO,
@@ -116,6 +119,14 @@ impl Served {
             .map_err(|error| db_model::Error::io(&error, "cannot start writer"))?;
         this.file = Some(path.to_owned());
         Ok(this)
+    }
+
+    /// Begins with no monitors, and no memory of transactions.
+    pub(crate) fn reset_monitors(&mut self) {
+        self.monitors = Monitors::new();
+        if self.tells_ids {
+            self.monitors.tell_ids();
+        }
     }
 
     /// The database's name.

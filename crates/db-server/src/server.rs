@@ -302,7 +302,7 @@ impl Server {
         };
         let key = served.key;
         log::error!(target: "ovsdb_file", "{name}: write failed ({error})");
-        served.monitors = db_engine::monitor::Monitors::new();
+        served.reset_monitors();
         // A file that is written anew is sound again, and may need less room.
         served.compact(now, wall, "recovering from failed write");
         let reply_error = Error::io(error, "write failed").to_json();

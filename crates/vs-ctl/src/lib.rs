@@ -11,6 +11,7 @@ pub mod ctl;
 mod env;
 pub mod ofctl;
 pub mod options;
+pub mod ovsdb_client;
 pub mod ovsdb_tool;
 pub mod table;
 pub mod usage;

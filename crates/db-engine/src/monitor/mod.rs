@@ -78,12 +78,28 @@ pub struct Monitors {
     groups: HashMap<Arc<str>, Group>,
     monitors: HashMap<MonitorId, Monitor>,
     next: u64,
+    /// Whether clients are told the ids of transactions, by which they can come back.
+    tells_ids: bool,
 }
 
 impl Monitors {
     /// No monitors, no history.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Tells clients the ids of transactions from now on, so that they can come back to where
+    /// they were.  Without this the id is all zeros, as standalone servers always had it.
+    pub const fn tell_ids(&mut self) {
+        self.tells_ids = true;
+    }
+
+    fn told_id(&self) -> Uuid {
+        if self.tells_ids {
+            self.last_id
+        } else {
+            Uuid::nil()
+        }
     }
 
     /// Number of monitors.
@@ -148,7 +164,7 @@ impl Monitors {
         Initial {
             monitor,
             found: known.is_some(),
-            last_id: self.last_id,
+            last_id: self.told_id(),
             updates: updates.unwrap_or_else(|| "{}".into()),
         }
     }
@@ -245,7 +261,8 @@ impl Monitors {
             && let Some((start, end, text)) = &group.told
             && (*start, *end) == (from, self.head)
         {
-            return text.clone().map(|text| (text, self.last_id));
+            let text = text.clone();
+            return text.map(|text| (text, self.told_id()));
         }
         let first = self.head - self.history.len() as u64 + 1;
         let skip = (from + 1 - first) as usize;
@@ -262,7 +279,7 @@ impl Monitors {
         if shared {
             group.told = Some((from, self.head, text.clone()));
         }
-        text.map(|text| (text, self.last_id))
+        text.map(|text| (text, self.told_id()))
     }
 
     /// What a monitor watches.
@@ -293,6 +310,6 @@ impl Monitors {
         let this = self.monitors.get_mut(&monitor)?;
         let left = std::mem::replace(&mut this.key, key);
         self.leave(&left);
-        text.map(|text| (text.into(), self.last_id))
+        text.map(|text| (text.into(), self.told_id()))
     }
 }

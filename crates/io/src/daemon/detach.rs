@@ -28,6 +28,7 @@ pub struct Daemon {
     detach: bool,
     no_chdir: bool,
     keep_stderr: bool,
+    keep_stdout: bool,
     /// Tells the process that waits for us that we are ready.
     ready: Option<OwnedFd>,
     /// Where a monitor reads of a crash.
@@ -85,6 +86,7 @@ impl Daemon {
             detach: options.detach,
             no_chdir: options.no_chdir,
             keep_stderr: options.keep_stderr,
+            keep_stdout: options.keep_stdout,
             ready,
             crash,
             _pidfile: pidfile,
@@ -103,12 +105,17 @@ impl Daemon {
             let _ = rustix::io::write(&ready, &[0]);
         }
         if std::mem::take(&mut self.detach) {
-            leave_terminal(&self.logger, self.no_chdir, self.keep_stderr);
+            leave_terminal(
+                &self.logger,
+                self.no_chdir,
+                self.keep_stderr,
+                self.keep_stdout,
+            );
         }
     }
 }
 
-fn leave_terminal(logger: &Logger, no_chdir: bool, keep_stderr: bool) {
+fn leave_terminal(logger: &Logger, no_chdir: bool, keep_stderr: bool, keep_stdout: bool) {
     if !no_chdir {
         // There is always a root.
         let _ = rustix::process::chdir(Path::new("/"));
@@ -120,7 +127,9 @@ fn leave_terminal(logger: &Logger, no_chdir: bool, keep_stderr: bool) {
     {
         // The three descriptors exist or are to be made; either is possible.
         let _ = rustix::stdio::dup2_stdin(&null);
-        let _ = rustix::stdio::dup2_stdout(&null);
+        if !keep_stdout {
+            let _ = rustix::stdio::dup2_stdout(&null);
+        }
         if !keep_stderr {
             let _ = rustix::stdio::dup2_stderr(&null);
         }
@@ -276,7 +285,12 @@ fn supervise(
         if let Some(ready) = ready.take() {
             // Whoever waited may be gone.
             let _ = rustix::io::write(&ready, &[0]);
-            leave_terminal(logger, options.no_chdir, options.keep_stderr);
+            leave_terminal(
+                logger,
+                options.no_chdir,
+                options.keep_stderr,
+                options.keep_stdout,
+            );
         }
         let status = wait(child)?;
         let how = describe(status);

@@ -174,6 +174,9 @@ pub struct DaemonOptions {
     pub unixctl: Option<String>,
     /// Standard error stays open in the background: the program's output goes there.
     pub keep_stderr: bool,
+    /// Whether standard output stays as it is in the background: for programs whose output
+    /// is what they are for.
+    pub keep_stdout: bool,
 }
 
 impl DaemonOptions {

@@ -20,7 +20,7 @@ fn text(error: Error) -> String {
 }
 
 /// Random bytes for UUIDs.
-pub(super) fn uuids() -> Result<UuidSource, String> {
+pub(crate) fn uuids() -> Result<UuidSource, String> {
     let mut seed = [0; 32];
     let flags = rustix::rand::GetRandomFlags::empty();
     match rustix::rand::getrandom(&mut seed[..], flags) {

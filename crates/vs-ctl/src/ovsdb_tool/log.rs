@@ -132,7 +132,7 @@ fn describe_row(
 }
 
 /// A date in UTC: `2026-11-30 21:39:56.881`.
-fn date_text(date: WallTime) -> String {
+pub(crate) fn date_text(date: WallTime) -> String {
     let (days, millis) = (date.0.div_euclid(86_400_000), date.0.rem_euclid(86_400_000));
     let (year, month, day) = civil(days);
     let seconds = millis / 1000;

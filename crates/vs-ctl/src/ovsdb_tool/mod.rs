@@ -1,6 +1,6 @@
 //! `ovsdb-tool`: works on database files.
 
-mod commands;
+pub(crate) mod commands;
 mod log;
 mod options;
 
@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use base::Dirs;
 
+pub(crate) use self::log::date_text;
 use self::options::{Early, Settings, parse};
 use crate::{Env, Exit};
 

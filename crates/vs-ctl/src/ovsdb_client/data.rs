@@ -1,0 +1,158 @@
+//! Transactions and dumps.
+
+use db_model::{ColumnSchema, Datum, TableSchema, UUID_COLUMN, VERSION_COLUMN};
+use json::{Json, Object};
+
+use super::show::{fetch_schema, print_json};
+use super::{Call, Outcome, Stop};
+use crate::table::{Cell, Formatter, Table};
+use crate::{Env, Exit};
+
+/// The transaction that is the only argument.
+fn parse_transaction(call: &Call<'_>) -> Result<Vec<Json>, Stop> {
+    let source = call.args.first().map_or("", String::as_str);
+    let json = json::parse(source.as_bytes()).map_err(|error| format!("\"{source}\": {error}"))?;
+    match json {
+        Json::Array(elements) => Ok(elements),
+        _ => Err(format!("\"{source}\": not an array").into()),
+    }
+}
+
+pub(super) fn transact(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
+    let transaction = parse_transaction(call)?;
+    let result = call.request("transact", transaction)?;
+    print_json(env, call, &result);
+    Ok(Exit::SUCCESS)
+}
+
+/// Runs the transaction and takes it back.
+pub(super) fn query(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
+    let mut transaction = parse_transaction(call)?;
+    if transaction.is_empty() {
+        return Err("query: transaction must begin with a database name"
+            .to_owned()
+            .into());
+    }
+    transaction.push(Object::new().with("op", "abort").into());
+    let mut result = call.request("transact", transaction)?;
+    if let Json::Array(results) = &mut result {
+        // What the abortion itself comes to is of no interest.
+        results.pop();
+    }
+    print_json(env, call, &result);
+    Ok(Exit::SUCCESS)
+}
+
+/// The columns of a table to be dumped: those that were named, or all but `_version`.
+fn columns_of<'a>(
+    table: &'a TableSchema,
+    names: &[String],
+) -> Result<Vec<(usize, &'a ColumnSchema)>, Stop> {
+    if names.is_empty() {
+        let all = table.columns.iter().enumerate();
+        return Ok(all.filter(|(i, _)| *i != VERSION_COLUMN).collect());
+    }
+    let find = |name: &String| {
+        let column = table.column_index(name).ok_or_else(|| {
+            Stop::Fatal(format!("Table \"{}\" has no column {name}.", table.name))
+        })?;
+        Ok((column, &table.columns[column]))
+    };
+    names.iter().map(find).collect()
+}
+
+pub(super) fn dump(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
+    let schema = fetch_schema(call)?;
+    let tables: Vec<&TableSchema> = match call.args.first() {
+        Some(name) => match schema.table(name) {
+            Some(table) => vec![table],
+            None => return Err(format!("No table \"{name}\" found.").into()),
+        },
+        None => schema.tables.iter().map(|table| &**table).collect(),
+    };
+    let names = call.args.get(1..).unwrap_or(&[]).to_vec();
+    let mut transaction = vec![call.database.as_str().into()];
+    let mut columns = Vec::new();
+    for table in &tables {
+        let chosen = columns_of(table, &names)?;
+        let list = chosen.iter().map(|(_, c)| c.name.clone().into()).collect();
+        let select = Object::new()
+            .with("op", "select")
+            .with("table", table.name.clone())
+            .with("where", Json::Array(vec![]))
+            .with("columns", Json::Array(list));
+        transaction.push(select.into());
+        columns.push(chosen);
+    }
+    let results = call.request("transact", transaction)?;
+    let results = results.as_array().unwrap_or(&[]);
+    if results.len() != tables.len() {
+        let count = tables.len();
+        return Err(format!(
+            "reply is not array of {count} elements: {}",
+            Json::Array(results.to_vec())
+        )
+        .into());
+    }
+    let mut formatter = Formatter::new(call.settings.style.clone());
+    for ((table, columns), result) in tables.iter().zip(&columns).zip(results) {
+        let text = dump_table(table, columns, result, &mut formatter)?;
+        env.print(text);
+    }
+    Ok(Exit::SUCCESS)
+}
+
+fn dump_table(
+    table: &TableSchema,
+    columns: &[(usize, &ColumnSchema)],
+    result: &Json,
+    formatter: &mut Formatter,
+) -> Result<String, Stop> {
+    let Some(rows) = result.get("rows").and_then(Json::as_array) else {
+        let name = &table.name;
+        return Err(format!(
+            "{name} table reply is not an object with a \"rows\" member array: {result}"
+        )
+        .into());
+    };
+    let mut parsed: Vec<Vec<Datum>> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut values = Vec::with_capacity(columns.len());
+        for (_, column) in columns {
+            let value = row.get(&column.name).ok_or_else(|| {
+                format!(
+                    "row in table {} response lacks {} column",
+                    table.name, column.name
+                )
+            })?;
+            let datum = Datum::from_json(value, &column.column_type, None)
+                .map_err(|error| error.to_string())?;
+            values.push(datum);
+        }
+        parsed.push(values);
+    }
+    // What the rows say orders them; their UUIDs only if they say the same.
+    let key = |index: usize| columns[index].0 == UUID_COLUMN;
+    parsed.sort_by(|a, b| {
+        let order = |uuids: bool| {
+            let mut pairs = a.iter().zip(b).enumerate();
+            pairs
+                .by_ref()
+                .filter(|(i, _)| key(*i) == uuids)
+                .map(|(_, (a, b))| a.compare(b))
+                .find(|order| order.is_ne())
+                .unwrap_or(std::cmp::Ordering::Equal)
+        };
+        order(false).then_with(|| order(true))
+    });
+    let headings = columns.iter().map(|(_, column)| column.name.to_string());
+    let mut output = Table::new(headings);
+    output.caption = Some(format!("{} table", table.name));
+    let style = formatter.style().clone();
+    for row in &parsed {
+        let cells = row.iter().zip(columns);
+        let cells = cells.map(|(datum, (_, c))| Cell::datum(datum, &c.column_type, &style));
+        output.add_row(cells.collect());
+    }
+    Ok(formatter.format(&output))
+}

@@ -1,0 +1,256 @@
+//! The command line of `ovsdb-client`.
+
+use std::time::Duration;
+
+use base::getopt::{Getopt, Opt, Order};
+use base::log::{Destination, Level, Logger, TOOL_MODULES};
+use base::{Clock, Dirs, Instant};
+use io::daemon::{
+    DAEMON_OPTIONS, DaemonOption, DaemonOptions, LOG_OPTIONS, LogOption, TLS_OPTIONS, TlsOption,
+    connection_usage, daemon_usage, log_usage, version_text,
+};
+use io::tls::TlsConfig;
+
+use crate::table::{self, Style, StyleOption};
+
+/// What the options say.
+pub(super) struct Settings {
+    pub(super) program: String,
+    pub(super) dirs: Dirs,
+    pub(super) clock: Clock,
+    pub(super) logger: Logger,
+    pub(super) tls: TlsConfig,
+    pub(super) daemon: DaemonOptions,
+    pub(super) style: Style,
+    pub(super) timestamp: bool,
+    pub(super) force: bool,
+    /// Whether the server is told that we cope with databases that come and go.
+    pub(super) change_aware: bool,
+    pub(super) deadline: Instant,
+    pub(super) operands: Vec<String>,
+}
+
+/// Why there is nothing to do.
+pub(super) enum Early {
+    Print(String),
+    Fail(String),
+    /// Errors of options have the program as it was called in front.
+    Usage(String),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Id {
+    Timestamp,
+    Force,
+    Timeout,
+    ChangeAware(bool),
+    LeaderOnly,
+    Unsupported(&'static str),
+    Help,
+    Version,
+    Options,
+    Style(StyleOption),
+    Log(LogOption),
+    Tls(TlsOption),
+    Daemon(DaemonOption),
+}
+
+fn table() -> Vec<Opt<Id>> {
+    let mut table = vec![
+        Opt::flag("timestamp", None, Id::Timestamp),
+        Opt::flag("force", None, Id::Force),
+        Opt::required("timeout", Some('t'), Id::Timeout),
+        Opt::flag("db-change-aware", None, Id::ChangeAware(true)),
+        Opt::flag("no-db-change-aware", None, Id::ChangeAware(false)),
+        Opt::flag("leader-only", None, Id::LeaderOnly),
+        Opt::flag("no-leader-only", None, Id::LeaderOnly),
+        Opt::optional("record", None, Id::Unsupported("record")),
+        Opt::optional("replay", None, Id::Unsupported("replay")),
+        Opt::flag("help", Some('h'), Id::Help),
+        Opt::flag("version", Some('V'), Id::Version),
+        Opt::flag("option", Some('o'), Id::Options),
+    ];
+    table.extend(table::OPTIONS.map(|opt| opt.map(Id::Style)));
+    table.extend(LOG_OPTIONS.map(|opt| opt.map(Id::Log)));
+    table.extend(TLS_OPTIONS.map(|opt| opt.map(Id::Tls)));
+    table.extend(DAEMON_OPTIONS.map(|opt| opt.map(Id::Daemon)));
+    table
+}
+
+pub(super) fn parse(program: &str, args: &[String], dirs: Dirs) -> Result<Settings, Early> {
+    let clock = Clock::new();
+    let logger = Logger::new(program, &clock, TOOL_MODULES);
+    logger.set_level(None, Some(Destination::Console), Level::Warn);
+    logger.bind_thread("");
+    let table = table();
+    let mut settings = Settings {
+        program: program.to_owned(),
+        deadline: Instant::MAX,
+        clock,
+        logger,
+        tls: TlsConfig::default(),
+        daemon: DaemonOptions {
+            keep_stderr: true,
+            keep_stdout: true,
+            ..DaemonOptions::default()
+        },
+        style: Style::default(),
+        timestamp: false,
+        force: false,
+        change_aware: true,
+        operands: Vec::new(),
+        dirs,
+    };
+    let mut pass = Getopt::new(args, &table, Order::Permute);
+    loop {
+        let (id, value) = match pass.next() {
+            Ok(Some(found)) => found,
+            Ok(None) => break,
+            Err(error) => return Err(Early::Usage(format!("{}: {error}", pass.program()))),
+        };
+        match id {
+            Id::Options => {
+                let names = table.iter().filter(|opt| !opt.long.is_empty());
+                let names = names.map(|opt| format!("--{}\n", opt.long));
+                return Err(Early::Print(names.collect()));
+            }
+            id => settings.apply(id, value)?,
+        }
+    }
+    settings.operands = pass.into_operands();
+    Ok(settings)
+}
+
+impl Settings {
+    fn apply(&mut self, id: Id, value: Option<&str>) -> Result<(), Early> {
+        let text = value.unwrap_or_default();
+        match id {
+            Id::Timestamp => self.timestamp = true,
+            Id::Force => self.force = true,
+            Id::Timeout => {
+                let seconds = text.parse::<u64>().ok().filter(|s| *s > 0);
+                let seconds = seconds.ok_or_else(|| {
+                    Early::Fail(format!("value {text} on -t or --timeout is invalid"))
+                })?;
+                self.deadline = self.clock.now() + Duration::from_secs(seconds);
+            }
+            Id::ChangeAware(aware) => self.change_aware = aware,
+            // A standalone server leads itself.
+            Id::LeaderOnly => {}
+            Id::Unsupported(name) => {
+                return Err(Early::Fail(format!("--{name} is not supported yet")));
+            }
+            Id::Help | Id::Options => return Err(Early::Print(usage(&self.program, &self.dirs))),
+            Id::Version => {
+                return Err(Early::Print(version_text(&self.program) + "\n"));
+            }
+            Id::Style(option) => self.style.set(option, value).map_err(Early::Fail)?,
+            Id::Log(option) => option
+                .apply(value, &self.logger, &self.dirs)
+                .map_err(Early::Fail)?,
+            Id::Tls(option) => option.apply(value, &mut self.tls).map_err(Early::Fail)?,
+            Id::Daemon(option) => self
+                .daemon
+                .apply(option, value, &self.program, &self.dirs)
+                .map_err(Early::Fail)?,
+        }
+        Ok(())
+    }
+}
+
+/// The help text.
+pub(super) fn usage(program: &str, dirs: &Dirs) -> String {
+    let commands = [
+        ("list-dbs [SERVER]", "list databases available on SERVER"),
+        (
+            "get-schema [SERVER] [DATABASE]",
+            "retrieve schema for DATABASE from SERVER",
+        ),
+        (
+            "get-schema-version [SERVER] [DATABASE]",
+            "print the version of the schema of DATABASE",
+        ),
+        (
+            "get-schema-cksum [SERVER] [DATABASE]",
+            "print the checksum of the schema of DATABASE",
+        ),
+        (
+            "list-tables [SERVER] [DATABASE]",
+            "list tables for DATABASE on SERVER",
+        ),
+        (
+            "list-columns [SERVER] [DATABASE] [TABLE]",
+            "list columns in TABLE (or all tables) in DATABASE on SERVER",
+        ),
+        (
+            "transact [SERVER] TRANSACTION",
+            "run TRANSACTION (params for \"transact\" request) on SERVER\n    and print the results as JSON on stdout",
+        ),
+        (
+            "query [SERVER] TRANSACTION",
+            "run TRANSACTION on SERVER, as read-only, and print the results\n    as JSON on stdout",
+        ),
+        (
+            "monitor [SERVER] [DATABASE] TABLE [COLUMN,...]...",
+            "monitor contents of COLUMNs in TABLE in DATABASE on SERVER.\n    COLUMNs may include !initial, !insert, !delete, !modify\n    to avoid seeing the specified kinds of changes.",
+        ),
+        (
+            "monitor [SERVER] [DATABASE] ALL",
+            "monitor all changes to all columns in all tables",
+        ),
+        (
+            "monitor-cond [SERVER] [DATABASE] CONDITION TABLE [COLUMN,...]...",
+            "monitor contents that match CONDITION",
+        ),
+        (
+            "monitor-cond-since [SERVER] [DATABASE] [LASTID] CONDITION TABLE [COLUMN,...]...",
+            "the same, of what came after transaction LASTID",
+        ),
+        (
+            "convert [SERVER] SCHEMA",
+            "convert database on SERVER named in SCHEMA to SCHEMA",
+        ),
+        (
+            "needs-conversion [SERVER] SCHEMA",
+            "tests whether SCHEMA's db on SERVER needs conversion",
+        ),
+        (
+            "wait [SERVER] DATABASE STATE",
+            "wait until DATABASE reaches STATE\n    (\"added\" or \"connected\" or \"removed\")",
+        ),
+        (
+            "dump [SERVER] [DATABASE] [TABLE [COLUMN]...]",
+            "dump contents of COLUMNs, TABLE (or all tables) in DATABASE\n    on SERVER to stdout",
+        ),
+        (
+            "backup [SERVER] [DATABASE] > SNAPSHOT",
+            "dump database contents in the form of a database file",
+        ),
+        (
+            "[--force] restore [SERVER] [DATABASE] < SNAPSHOT",
+            "restore database contents from a database file",
+        ),
+        ("lock [SERVER] LOCK", "create or wait for LOCK in SERVER"),
+        ("steal [SERVER] LOCK", "steal LOCK from SERVER"),
+        ("unlock [SERVER] LOCK", "unlock LOCK from SERVER"),
+    ];
+    let mut text = format!(
+        "{program}: Open vSwitch database JSON-RPC client\n\
+         usage: {program} [OPTIONS] COMMAND [ARG...]\n\nValid commands are:\n"
+    );
+    for (command, what) in commands {
+        text += &format!("\n  {command}\n    {what}\n");
+    }
+    text += &format!(
+        "\nThe default SERVER is unix:{}/db.sock.\nThe default DATABASE is Open_vSwitch.\n",
+        dirs.run.display()
+    );
+    text += &connection_usage("SERVER", true, true, true);
+    text += &daemon_usage(program, dirs);
+    text += &log_usage(program, dirs);
+    text + "\n"
+        + crate::usage::TABLE
+        + "  --timestamp                 timestamp \"monitor\" output\n"
+        + "  -t, --timeout=SECS          give up after SECS seconds\n\n"
+        + crate::usage::OTHER
+}
