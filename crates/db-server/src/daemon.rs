@@ -160,8 +160,8 @@ fn serve(
         Some(command) => Some(Child::start(command, waker.clone())?),
         None => None,
     };
-    log::info!(target: "ovsdb_server", "{}", io::daemon::version_text("ovsdb-server"));
     core.complete();
+    log::info!(target: "ovsdb_server", "{}", io::daemon::version_text("ovsdb-server"));
     ready(waker);
     let mut events = Vec::new();
     while core.end().is_none() {
