@@ -72,3 +72,41 @@ fn after_a_barrier_no_packet_meets_an_old_rule() {
         }
     }
 }
+
+/// What a cached flow counted before its rule went belongs to that rule, not to the one
+/// that comes after it.
+#[test]
+fn a_new_rule_does_not_inherit_what_the_old_one_counted() {
+    let name = "a_new_rule_does_not_inherit_what_the_old_one_counted";
+    if !need(name, &[Need::Root, Need::Netns]) {
+        return;
+    }
+    let running = ours().with_dummies().start(&[]).unwrap();
+    for port in ["p1", "p2"] {
+        running
+            .tool("ovs-vsctl", &["--timeout=20", "add-port", "br0", port])
+            .unwrap();
+    }
+    for round in 0..5 {
+        running.tool("ovs-ofctl", &["del-flows", "br0"]).unwrap();
+        running
+            .tool(
+                "ovs-ofctl",
+                &["add-flow", "br0", "in_port=1,actions=output:2"],
+            )
+            .unwrap();
+        for _ in 0..3 {
+            receive(&running, "", "");
+        }
+        running.tool("ovs-ofctl", &["del-flows", "br0"]).unwrap();
+        running
+            .tool(
+                "ovs-ofctl",
+                &["add-flow", "br0", "in_port=1,actions=output:2"],
+            )
+            .unwrap();
+        running.appctl(&["revalidator/wait"]).unwrap();
+        let rules = running.tool("ovs-ofctl", &["dump-flows", "br0"]).unwrap();
+        assert!(rules.contains("n_packets=0,"), "round {round}: {rules}");
+    }
+}

@@ -145,6 +145,10 @@ impl Backer {
         let megaflows = &self.shared.megaflows;
         let outdated = megaflows.outdated(view.version, |m| changes.affect(m));
         for ufid in outdated {
+            // What it counted so far belongs to the rules that it came from.
+            if let Ok(flow) = self.datapath.flow_get(ufid) {
+                self.credit_flow(&flow, now);
+            }
             let check = self.retranslate(ufid, &view, now);
             self.carry_out(ufid, &check, now);
         }
@@ -204,15 +208,18 @@ impl Backer {
     }
 
     /// Credits rules with what the flows have counted, and does nothing else.
-    pub(crate) fn credit(&mut self, now: Instant) {
-        let shared = Arc::clone(&self.shared);
+    pub(crate) fn credit(&self, now: Instant) {
         self.datapath.flow_dump(&mut |flow| {
-            if let Some(megaflow) = shared.megaflows.shard(flow.ufid).get_mut(&flow.ufid) {
-                let used = flow.stats.used.unwrap_or(now);
-                megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
-            }
+            self.credit_flow(&flow, now);
             true
         });
+    }
+
+    fn credit_flow(&self, flow: &DumpedFlow, now: Instant) {
+        if let Some(megaflow) = self.shared.megaflows.shard(flow.ufid).get_mut(&flow.ufid) {
+            let used = flow.stats.used.unwrap_or(now);
+            megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
+        }
     }
 
     /// How long unused flows are kept while there are `count`; none if all must go.
