@@ -11,6 +11,7 @@ pub mod error;
 pub mod format_names;
 pub mod message;
 pub mod of10_match;
+pub mod of11_match;
 pub mod oxm;
 pub mod print;
 pub mod text;

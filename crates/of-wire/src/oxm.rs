@@ -4,6 +4,7 @@ use net_flow::types::{eth_type, icmpv6_type, ip_proto};
 use net_flow::{Field, Match, PortNo, Prereq, slot};
 
 use crate::error::ErrorCode;
+use crate::of11_match;
 use crate::wire::{OrCode, Put, Reader};
 
 /// The pseudo-field of Nicira's flow-mods that holds a cookie.
@@ -238,7 +239,8 @@ pub(crate) fn pull_ofp11_match(r: &mut Reader<'_>, rules: MatchRules) -> Result<
     let ty = head.u16().or_code(bad)?;
     let len = usize::from(head.u16().or_code(bad)?);
     match ty {
-        0 => Err(ErrorCode::OfpbmcBadType),
+        0 if len == of11_match::LEN => of11_match::read(r.take(len).or_code(bad)?),
+        0 => Err(bad),
         1 => {
             if len < 4 {
                 return Err(bad);
@@ -251,8 +253,11 @@ pub(crate) fn pull_ofp11_match(r: &mut Reader<'_>, rules: MatchRules) -> Result<
     }
 }
 
-/// Appends the match of OpenFlow 1.2 and later, with its type and padding.
+/// Appends the match of OpenFlow 1.1 and later, with its type and padding.
 pub(crate) fn put_ofp12_match(out: &mut Vec<u8>, m: &Match, version: u8) {
+    if version == 2 {
+        return of11_match::put(out, m);
+    }
     let start = out.len();
     out.u16(1);
     out.u16(0);

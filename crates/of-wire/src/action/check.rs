@@ -54,7 +54,7 @@ fn instruction(action: &Action, version: Version) -> usize {
 /// `instructions` says whether instructions may occur at all.
 pub fn verify(actions: &[Action], version: Version, instructions: bool) -> Result<(), ErrorCode> {
     let allowed = if instructions { 0x3f } else { 1 << APPLY };
-    verify_in(actions, version, allowed, None).map_err(|(code, _)| code)
+    verify_in(actions, version, allowed, None).map_err(logged)
 }
 
 /// As [`verify`], for a list inside another action.
@@ -63,7 +63,12 @@ pub(super) fn verify_nested(
     version: Version,
     outer: Option<Outer>,
 ) -> Result<(), ErrorCode> {
-    verify_in(actions, version, 1 << APPLY, outer).map_err(|(code, _)| code)
+    verify_in(actions, version, 1 << APPLY, outer).map_err(logged)
+}
+
+fn logged((code, text): Fault) -> ErrorCode {
+    log::warn!(target: "ofp_actions", "{text}");
+    code
 }
 
 /// As [`verify`], for text: the error is a text too.

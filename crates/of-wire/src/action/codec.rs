@@ -55,12 +55,23 @@ impl Raw<'_> {
 
 /// Reads the actions that fill `bytes`, as a packet-out has them.
 pub fn decode_actions(bytes: &[u8], version: Version) -> Result<Vec<Action>, ErrorCode> {
+    let actions = decode_whole(bytes, version)?;
+    verify(&actions, version, false)?;
+    Ok(actions)
+}
+
+fn decode_whole(bytes: &[u8], version: Version) -> Result<Vec<Action>, ErrorCode> {
     if !bytes.len().is_multiple_of(8) {
+        let len = bytes.len();
+        warn(|| format!("OpenFlow message actions length {len} is not a multiple of 8"));
         return Err(ErrorCode::OfpbrcBadLen);
     }
-    let actions = decode_list(bytes, version, 0)?;
-    verify(&actions, version, version == Version::V10)?;
-    Ok(actions)
+    decode_list(bytes, version, 0)
+}
+
+/// Logs what is wrong with bytes that came from elsewhere, not too often.
+pub(super) fn warn(text: impl FnOnce() -> String) {
+    base::log_limited!(Warn, "ofp_actions", (1, 5), "{}", text().trim_end());
 }
 
 fn decode_list(bytes: &[u8], version: Version, depth: u32) -> Result<Vec<Action>, ErrorCode> {
@@ -70,10 +81,14 @@ fn decode_list(bytes: &[u8], version: Version, depth: u32) -> Result<Vec<Action>
     let mut r = Reader::new(bytes);
     let mut actions = Vec::new();
     while !r.is_empty() {
+        let at = bytes.len() - r.len();
         let action = decode_one(&mut r, version, depth);
         actions.push(action.inspect_err(|code| {
-            let at = bytes.len() - r.len();
-            log::warn!(target: "ofp_actions", "bad action at offset {at} ({code})");
+            warn(|| {
+                let mut dump = String::new();
+                crate::print::put_hex_dump(&mut dump, bytes, false);
+                format!("bad action at offset {at} ({code}):\n{dump}")
+            });
         })?);
     }
     Ok(actions)
@@ -91,6 +106,7 @@ fn decode_one(r: &mut Reader<'_>, version: Version, depth: u32) -> Result<Action
     let vendor = if ty == VENDOR {
         let vendor = vendor_head.u32().or_code(bad)?;
         if vendor != NX_VENDOR && vendor != ONF_VENDOR {
+            warn(|| format!("OpenFlow action has unknown vendor {vendor:#x}"));
             return Err(ErrorCode::OfpbacBadVendor);
         }
         if vendor_head.len() < 8 {
@@ -144,10 +160,14 @@ const METER: u16 = 6;
 /// Reads the instructions, or in OpenFlow 1.0 the actions, that fill `bytes`.
 pub fn decode_instructions(bytes: &[u8], version: Version) -> Result<Vec<Action>, ErrorCode> {
     if version == Version::V10 {
-        return decode_actions(bytes, version);
+        let actions = decode_whole(bytes, version)?;
+        verify(&actions, version, true)?;
+        return Ok(actions);
     }
     let bad = ErrorCode::OfpbicBadLen;
     if !bytes.len().is_multiple_of(8) {
+        let len = bytes.len();
+        warn(|| format!("OpenFlow message instructions length {len} is not a multiple of 8"));
         return Err(bad);
     }
     // By type, so that they come out in the order in which they are carried out.
@@ -299,7 +319,8 @@ fn encode_instruction(out: &mut Vec<u8>, action: &Action, version: Version) {
             out.u16(CLEAR_ACTIONS);
             out.zeros(6);
         }
-        Action::WriteActions(list) => {
+        // Writing nothing is doing nothing.
+        Action::WriteActions(list) if !list.is_empty() => {
             out.u16(WRITE_ACTIONS);
             out.zeros(6);
             encode_actions(out, list, version);

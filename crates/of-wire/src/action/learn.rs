@@ -40,6 +40,8 @@ pub struct Learn {
     pub limit: u32,
     /// One bit that takes whether the limit allowed the rule.
     pub result_dst: Option<Subfield>,
+    /// It came in the second form, and goes out so too.
+    pub v2: bool,
     /// What the rule matches and does.
     pub specs: Box<[LearnSpec]>,
 }
@@ -88,6 +90,7 @@ pub(super) fn parse(arg: &str, p: &Parser<'_>) -> Result<Action, String> {
         delete_learned: false,
         limit: 0,
         result_dst: None,
+        v2: false,
         specs: Box::default(),
     };
     let mut specs = Vec::new();

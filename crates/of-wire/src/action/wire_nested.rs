@@ -63,18 +63,10 @@ pub(super) fn decode_controller(raw: &Raw<'_>) -> Result<Action, ErrorCode> {
             }
         };
         match ty {
-            0 => {
-                width(2)?;
-                c.max_len = p.u16()?;
-            }
-            1 => {
-                width(2)?;
-                c.controller_id = p.u16()?;
-            }
-            2 => {
-                width(1)?;
-                c.reason = p.u8()?;
-            }
+            // OpenFlow pads numbers of 16 bits; so may others be.
+            0 => c.max_len = p.u16().or_code(ErrorCode::OfpbpcBadLen)?,
+            1 => c.controller_id = p.u16().or_code(ErrorCode::OfpbpcBadLen)?,
+            2 => c.reason = p.u8().or_code(ErrorCode::OfpbpcBadLen)?,
             3 => c.userdata = p.rest().into(),
             4 => c.pause = true,
             5 => {
@@ -112,6 +104,11 @@ pub(crate) fn put_property(out: &mut Vec<u8>, ty: u16, value: &[u8]) {
     out.pad8(start);
 }
 
+/// A number of 16 bits as properties have it.
+fn padded(n: u16) -> [u8; 4] {
+    (u32::from(n) << 16).to_be_bytes()
+}
+
 fn encode_controller(out: &mut Vec<u8>, a: &Controller) {
     let v2 = a.v2 || a.pause || !a.userdata.is_empty() || a.meter_id.is_some();
     if !v2 {
@@ -125,10 +122,10 @@ fn encode_controller(out: &mut Vec<u8>, a: &Controller) {
     nicira(out, 37, |out| {
         out.zeros(6);
         if a.max_len != u16::MAX {
-            put_property(out, 0, &a.max_len.to_be_bytes());
+            put_property(out, 0, &padded(a.max_len));
         }
         if a.controller_id != 0 {
-            put_property(out, 1, &a.controller_id.to_be_bytes());
+            put_property(out, 1, &padded(a.controller_id));
         }
         if a.reason != 1 {
             put_property(out, 2, &[a.reason]);
@@ -436,6 +433,7 @@ pub(super) fn decode_learn(raw: &Raw<'_>) -> Result<Action, ErrorCode> {
         delete_learned: flags & LEARN_DELETE_LEARNED != 0,
         limit,
         result_dst,
+        v2: second,
         specs: decode_specs(r)?.into(),
     })))
 }
@@ -488,7 +486,7 @@ fn spec_part(r: &mut Reader<'_>, bits: u16) -> Result<Subfield, ErrorCode> {
 }
 
 fn encode_learn(out: &mut Vec<u8>, a: &Learn) {
-    let second = a.limit != 0 || a.result_dst.is_some();
+    let second = a.v2 || a.limit != 0 || a.result_dst.is_some();
     nicira(out, if second { 45 } else { 16 }, |out| {
         out.u16(a.idle_timeout);
         out.u16(a.hard_timeout);

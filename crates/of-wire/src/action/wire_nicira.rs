@@ -52,7 +52,7 @@ fn placed(field: Field) -> Result<Field, ErrorCode> {
 }
 
 pub(super) const fn ofs_nbits(part: Subfield) -> u16 {
-    (part.offset << 6) | ((part.bits - 1) & 0x3f)
+    (part.offset << 6) | (part.bits - 1)
 }
 
 pub(super) fn decode_nicira(raw: &mut Raw<'_>, vendor: u32) -> Result<Action, ErrorCode> {

@@ -19,7 +19,7 @@ pub(super) fn decode(head: Head<'_>) -> Decoded<'_> {
     let version = head.version;
     let mut r = head.body;
     Ok(Ok(match head.kind {
-        Kind::OfptHello => Body::Hello(hello::decode(head.bytes[0], r)),
+        Kind::OfptHello => Body::Hello(hello::decode(head.bytes[0], r).0),
         Kind::OfptError => Body::Error(decode_error(version, r)?),
         Kind::OfptEchoRequest => Body::EchoRequest(rest(r)),
         Kind::OfptEchoReply => Body::EchoReply(rest(r)),
@@ -109,7 +109,11 @@ fn put_error(out: &mut Vec<u8>, version: Version, e: &ErrorMessage) {
     let number = match e.code {
         Ok(code) => code
             .number(version)
-            .or_else(|| ErrorCode::NxbrcUnencodableError.number(version)),
+            .or_else(|| {
+                log::error!(target: "ofp_errors",
+                    "cannot encode {code} for OpenFlow 1.{}", version as u8 - 1);
+                ErrorCode::NxbrcUnencodableError.number(version)
+            }),
         Err(number) => Some(number),
     };
     let number = number.unwrap_or(ErrorNumber {
@@ -231,23 +235,25 @@ fn put_role(e: &mut Encoder<'_>, m: RoleMessage, reply: bool) {
     });
 }
 
-const ASYNC_KINDS: [AsyncKind; 3] = [
-    AsyncKind::PacketIn,
-    AsyncKind::PortStatus,
-    AsyncKind::FlowRemoved,
+/// The kinds, with the reasons that OpenFlow 1.3 and before know.
+const ASYNC_KINDS: [(AsyncKind, u32); 3] = [
+    (AsyncKind::PacketIn, 7),
+    (AsyncKind::PortStatus, 7),
+    (AsyncKind::FlowRemoved, 0xf),
 ];
 
 fn decode_async(mut r: Reader<'_>) -> Result<AsyncConfig, ErrorCode> {
     let mut config = AsyncConfig::default();
-    for kind in ASYNC_KINDS {
-        config.primary[kind as usize] = r.u32()?;
-        config.secondary[kind as usize] = r.u32()?;
+    for (kind, known) in ASYNC_KINDS {
+        // There is no error for reasons that are not known.
+        config.primary[kind as usize] = r.u32()? & known;
+        config.secondary[kind as usize] = r.u32()? & known;
     }
     Ok(config)
 }
 
 fn put_async(out: &mut Vec<u8>, config: &AsyncConfig) {
-    for kind in ASYNC_KINDS {
+    for (kind, _) in ASYNC_KINDS {
         out.u32(config.primary[kind as usize]);
         out.u32(config.secondary[kind as usize]);
     }

@@ -5,31 +5,37 @@ use crate::wire::{Put, Reader};
 
 const VERSION_BITMAP: u16 = 1;
 
-/// The versions that a hello offers, by its header's version and its elements.
-pub(super) fn decode(header_version: u8, mut r: Reader<'_>) -> VersionSet {
+/// The versions that a hello offers, by its header's version and its elements, and whether
+/// all of it was understood.
+pub(crate) fn decode(header_version: u8, mut r: Reader<'_>) -> (VersionSet, bool) {
     let mut versions = VersionSet::up_to(header_version);
-    while r.len() >= 4 {
-        let mut head = r;
-        let (Ok(ty), Ok(len)) = (head.u16(), head.u16()) else {
-            break;
+    let mut understood = true;
+    while !r.is_empty() {
+        let Some((ty, mut element)) = element(&mut r) else {
+            return (versions, false);
         };
-        let len = usize::from(len);
-        if len < 4 {
-            break;
-        }
-        let Ok(mut element) = r.sub(len) else {
-            break;
-        };
-        let _ = r.skip((len.next_multiple_of(8) - len).min(r.len()));
-        let _ = element.skip(4);
-        if ty == VERSION_BITMAP
-            && let Ok(bitmap) = element.u32()
-            && bitmap & !1 != 0
-        {
-            versions = VersionSet(bitmap & !1);
+        let bitmap = element.u32().map_or(0, |bitmap| bitmap & !1);
+        if ty != VERSION_BITMAP {
+            understood = false;
+        } else if bitmap == 0 {
+            log::warn!(target: "ofp_util",
+                "peer does not support any OpenFlow version (between 0x01 and 0x1f)");
+            understood = false;
+        } else {
+            versions = VersionSet(bitmap);
         }
     }
-    versions
+    (versions, understood)
+}
+
+/// An element's type and what it holds; it is padded to 8 bytes.
+fn element<'a>(r: &mut Reader<'a>) -> Option<(u16, Reader<'a>)> {
+    let mut head = *r;
+    let (ty, len) = (head.u16().ok()?, usize::from(head.u16().ok()?));
+    let mut whole = r.sub(len.next_multiple_of(8)).ok()?;
+    let mut element = whole.sub(len).ok()?;
+    element.skip(4).ok()?;
+    Some((ty, element))
 }
 
 /// Appends what follows a hello's header: nothing if its version says it all.
@@ -55,10 +61,11 @@ mod tests {
         let some: VersionSet = [Version::V10, Version::V13].into_iter().collect();
         let mut bytes = Vec::new();
         encode(&mut bytes, some);
-        assert_eq!(decode(4, Reader::new(&bytes)), some);
+        assert_eq!(decode(4, Reader::new(&bytes)), (some, true));
         bytes.clear();
         encode(&mut bytes, VersionSet::up_to(4));
         assert!(bytes.is_empty());
-        assert_eq!(decode(4, Reader::new(&[0, 1, 0, 3])), VersionSet::up_to(4));
+        let bad = decode(4, Reader::new(&[0, 1, 0, 3]));
+        assert_eq!(bad, (VersionSet::up_to(4), false));
     }
 }

@@ -86,10 +86,20 @@ pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
     Some(usize::from(u16::from_be_bytes([len[0], len[1]])))
 }
 
+/// Whether all of a hello was understood.
+pub(crate) fn hello_is_clear(bytes: &[u8]) -> bool {
+    let mut r = Reader::new(bytes);
+    r.skip(HEADER_LEN).is_ok() && hello::decode(bytes[0], r).1
+}
+
 /// The kind of a whole message.
 pub fn kind_of(bytes: &[u8]) -> Result<Kind, ErrorCode> {
-    let head = pull_numbers(bytes)?;
-    head.row().map(|row| row.kind)
+    pull_checked(bytes).map(|(_, row)| row.kind)
+}
+
+/// The kind of a message of which only the beginning need be there; its length is taken on trust.
+pub(crate) fn kind_of_beginning(bytes: &[u8]) -> Result<Kind, ErrorCode> {
+    pull_numbers(bytes)?.row().map(|row| row.kind)
 }
 
 /// What a header says beside the kind.
@@ -100,11 +110,11 @@ pub(crate) struct HeadInfo {
     pub(crate) reply: bool,
 }
 
-/// Reads a header without looking at the body's length.
-pub(crate) fn pull_head_unchecked(bytes: &[u8]) -> Result<HeadInfo, ErrorCode> {
-    let n = pull_numbers(bytes)?;
+/// Reads a header.
+pub(crate) fn pull_info(bytes: &[u8]) -> Result<HeadInfo, ErrorCode> {
+    let (n, row) = pull_checked(bytes)?;
     Ok(HeadInfo {
-        kind: n.row()?.kind,
+        kind: row.kind,
         flags: (n.class != Class::Message).then_some(n.flags),
         reply: n.class == Class::Reply,
     })
@@ -132,6 +142,15 @@ impl Numbers<'_> {
         if let Some(row) = ROWS.iter().find(fits) {
             return Ok(row);
         }
+        let mut what = format!("version {}, type {}", self.version, self.ty);
+        if self.class != Class::Message {
+            let stat = if self.vendor == 0 { self.number } else { 0xffff };
+            what += &format!(", stat {stat}");
+        }
+        if self.vendor != 0 {
+            what += &format!(", vendor {:#x}, subtype {}", self.vendor, self.number);
+        }
+        base::log_limited!(Warn, "ofp_msgs", (1, 5), "unknown OpenFlow message ({what})");
         Err(match (self.vendor, self.class) {
             (0, Class::Message) => ErrorCode::OfpbrcBadType,
             (0, _) => ErrorCode::OfpbrcBadStat,
@@ -158,9 +177,6 @@ fn pull_numbers(bytes: &[u8]) -> Result<Numbers<'_>, ErrorCode> {
         flags: 0,
         body: r,
     };
-    if version == 0 {
-        return Err(ErrorCode::OfpbrcBadVersion);
-    }
     let of10 = version == 1;
     match (of10, n.ty) {
         (_, 4) => n.vendor_message()?,
@@ -207,7 +223,8 @@ impl Numbers<'_> {
     }
 }
 
-pub(crate) fn pull_head(bytes: &[u8]) -> Result<Head<'_>, ErrorCode> {
+/// Reads a header, and checks the body's length.
+fn pull_checked(bytes: &[u8]) -> Result<(Numbers<'_>, &'static Row), ErrorCode> {
     let n = pull_numbers(bytes)?;
     let row = n.row()?;
     let extra = n.body.len().checked_sub(row.min);
@@ -217,10 +234,21 @@ pub(crate) fn pull_head(bytes: &[u8]) -> Result<Head<'_>, ErrorCode> {
         (Some(extra), multiple) => extra % multiple == 0,
     };
     if !fits {
-        log::warn!(target: "ofp_msgs",
-            "received {} with incorrect length {}", row.kind, bytes.len());
+        let head = bytes.len() - n.body.len() + row.min;
+        let must = match row.multiple {
+            0 => format!("must be exactly {head} bytes"),
+            1 => format!("must be at least {head} bytes"),
+            m => format!("must be exactly {head} bytes or longer by an integer multiple of {m} bytes"),
+        };
+        base::log_limited!(Warn, "ofp_msgs", (1, 5),
+            "received {} with incorrect length {} ({must})", row.kind, bytes.len());
         return Err(ErrorCode::OfpbrcBadLen);
     }
+    Ok((n, row))
+}
+
+pub(crate) fn pull_head(bytes: &[u8]) -> Result<Head<'_>, ErrorCode> {
+    let (n, row) = pull_checked(bytes)?;
     let version = match Version::from_wire(n.version) {
         Some(version) => version,
         // Only the handshake's messages have rows beyond the versions that we know.

@@ -211,7 +211,7 @@ fn decode_out(mut r: Reader<'_>, version: Version) -> Result<PacketOut, ErrorCod
             let len = r.u16()?;
             r.skip(2)?;
             let rules = MatchRules {
-                strict: true,
+                strict: false,
                 cookie: false,
                 pipeline_only: true,
             };
@@ -232,12 +232,14 @@ fn decode_out(mut r: Reader<'_>, version: Version) -> Result<PacketOut, ErrorCod
     }
     let actions = r.take(usize::from(actions_len))?;
     let actions = decode_actions(actions, version)?;
-    if buffer_id.is_some() && !r.is_empty() {
-        // A buffered packet has its bytes in the switch.
-        return Err(ErrorCode::OfpbrcBadLen);
-    }
+    // A buffered packet has its bytes in the switch, whatever else is said.
+    let packet = if buffer_id.is_some() {
+        Vec::new()
+    } else {
+        rest(r)
+    };
     Ok(PacketOut {
-        packet: rest(r),
+        packet,
         buffer_id,
         metadata,
         actions,

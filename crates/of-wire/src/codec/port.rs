@@ -255,7 +255,7 @@ pub(super) fn decode(head: Head<'_>) -> Decoded<'_> {
             let queue = r.u32()?;
             Body::QueueStatsRequest { port, queue }
         }
-        Kind::OfpstQueueReply if version < Version::V14 => {
+        Kind::OfpstQueueReply => {
             let mut entries = Vec::new();
             while !r.is_empty() {
                 entries.push(pull_queue_stats(&mut r, version)?);
@@ -345,7 +345,7 @@ fn pull_stats(r: &mut Reader<'_>, version: Version) -> Result<PortStats, ErrorCo
     s.rx_crc_errors = r.u64()?;
     s.collisions = r.u64()?;
     (s.duration_sec, s.duration_nsec) = (u32::MAX, u32::MAX);
-    if version == Version::V13 {
+    if version >= Version::V13 {
         s.duration_sec = r.u32()?;
         s.duration_nsec = r.u32()?;
     }
@@ -451,6 +451,16 @@ fn put_stats(out: &mut Vec<u8>, version: Version, s: &PortStats) {
 }
 
 fn pull_queue_stats(r: &mut Reader<'_>, version: Version) -> Result<QueueStats, ErrorCode> {
+    let mut r = if version >= Version::V14 {
+        let mut head = *r;
+        let len = usize::from(head.u16()?);
+        let mut whole = r.sub(len)?;
+        whole.skip(8)?;
+        whole
+    } else {
+        r.sub(r.len().min(if version == Version::V13 { 40 } else { 32 }))?
+    };
+    let r = &mut r;
     let port = if version == Version::V10 {
         let port = PortNo::from_of10(r.u16()?);
         r.skip(2)?;
@@ -467,7 +477,7 @@ fn pull_queue_stats(r: &mut Reader<'_>, version: Version) -> Result<QueueStats, 
         duration_sec: u32::MAX,
         duration_nsec: u32::MAX,
     };
-    if version == Version::V13 {
+    if version >= Version::V13 {
         s.duration_sec = r.u32()?;
         s.duration_nsec = r.u32()?;
     }
@@ -507,11 +517,12 @@ fn decode_queue_config(version: Version, mut r: Reader<'_>) -> Result<Body, Erro
         port
     };
     let mut queues = Vec::new();
-    let header = if of10 { 8 } else { 16 };
+    let short = version <= Version::V11;
+    let header = if short { 8 } else { 16 };
     while !r.is_empty() {
         let mut head = r;
         let id = head.u32()?;
-        head.skip(if of10 { 0 } else { 4 })?;
+        head.skip(if short { 0 } else { 4 })?;
         let len = usize::from(head.u16()?);
         if len < header {
             return Err(ErrorCode::OfpbrcBadLen);
@@ -556,12 +567,13 @@ fn put_queue_config(
     for (id, min, max) in queues {
         let start = out.len();
         out.u32(*id);
-        if !of10 {
+        let short = version <= Version::V11;
+        if !short {
             out.u32(port.0);
         }
         let len_at = out.len();
         out.u16(0);
-        out.zeros(if of10 { 2 } else { 6 });
+        out.zeros(if short { 2 } else { 6 });
         for (ty, rate) in [(1, min), (2, max)] {
             if let Some(rate) = rate {
                 out.u16(ty);

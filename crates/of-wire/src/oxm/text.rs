@@ -137,12 +137,21 @@ fn code_point(name: &str) -> Option<(u16, u32, u8, bool, usize)> {
         return Some((class, experimenter, field, masked, width));
     }
     // A whole header in hexadecimal.
-    let header = u32::from_str_radix(name.strip_prefix("0x")?, 16).ok()?;
+    let header = u64::from_str_radix(name, 16).ok()?;
+    let (header, experimenter) = match name.len() {
+        8 => (header as u32, 0),
+        16 => ((header >> 32) as u32, header as u32),
+        _ => return None,
+    };
+    let class = (header >> 16) as u16;
     let masked = header & 0x100 != 0;
-    let len = (header & 0xff) as usize;
+    let mut len = (header & 0xff) as usize;
+    if class == 0xffff {
+        len = len.checked_sub(4)?;
+    }
     let width = if masked { len / 2 } else { len };
     let field = (header >> 9 & 0x7f) as u8;
-    Some(((header >> 16) as u16, 0, field, masked, width))
+    Some((class, experimenter, field, masked, width))
 }
 
 /// Bytes in hexadecimal at the beginning of `s`, with spaces or dots between, and what follows.

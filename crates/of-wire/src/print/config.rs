@@ -45,13 +45,15 @@ fn put_features(out: &mut String, f: &Features, version: Version) {
         (1, "FLOW_STATS"),
         (1 << 1, "TABLE_STATS"),
         (1 << 2, "PORT_STATS"),
-        (1 << 5, "IP_REASM"),
-        (1 << 6, "QUEUE_STATS"),
     ];
+    if version >= Version::V11 {
+        names.push((1 << 3, "GROUP_STATS"));
+    }
+    names.extend([(1 << 5, "IP_REASM"), (1 << 6, "QUEUE_STATS")]);
     match version {
         Version::V10 => names.extend([(1 << 7, "ARP_MATCH_IP"), (1 << 3, "STP")]),
-        Version::V11 => names.extend([(1 << 7, "ARP_MATCH_IP"), (1 << 3, "GROUP_STATS")]),
-        _ => names.extend([(1 << 3, "GROUP_STATS"), (1 << 8, "PORT_BLOCKED")]),
+        Version::V11 => names.push((1 << 7, "ARP_MATCH_IP")),
+        _ => names.push((1 << 8, "PORT_BLOCKED")),
     }
     if version >= Version::V14 {
         names.extend([(1 << 9, "BUNDLES"), (1 << 10, "FLOW_MONITORING")]);
@@ -191,6 +193,10 @@ pub(super) fn put(
     let _ = match body {
         Body::Hello(versions) => {
             put_versions(out, *versions);
+            if !crate::codec::hello_is_clear(bytes) {
+                out.push_str("\n unknown data in hello:\n");
+                put_hex_dump(out, bytes, true);
+            }
             Ok(())
         }
         Body::EchoRequest(data) | Body::EchoReply(data) => {

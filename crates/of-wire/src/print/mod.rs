@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use net_flow::{Formats, Names};
 
-use crate::codec::{Dialect, Kind, claimed_len, kind_of};
+use crate::codec::{Dialect, Kind, claimed_len, kind_of_beginning};
 use crate::error::ErrorCode;
 use crate::message::{Body, ErrorMessage, Message, PacketInFormat};
 use crate::version::Version;
@@ -109,7 +109,7 @@ pub fn message_text(bytes: &[u8], style: Style<'_>) -> String {
         // The kind may be readable all the same.
         let mut whole = bytes.to_vec();
         whole[2..4].copy_from_slice(&(len as u16).to_be_bytes());
-        if let Ok(kind) = kind_of(&whole) {
+        if let Ok(kind) = kind_of_beginning(&whole) {
             let _ = writeln!(out, "{}", header(bytes, kind));
         }
         let _ = writeln!(out, "(***truncated to {len} bytes from {claimed}***)");
@@ -144,7 +144,7 @@ fn any_dialect(version: Version) -> Dialect {
 }
 
 fn put_message(out: &mut String, bytes: &[u8], style: Style<'_>) -> Result<(), ErrorCode> {
-    let head = crate::codec::pull_head_unchecked(bytes)?;
+    let head = crate::codec::pull_info(bytes)?;
     out.push_str(&header(bytes, head.kind));
     if let Some(flags) = head.flags.filter(|flags| *flags != 0) {
         out.push_str(" flags=");
@@ -236,7 +236,7 @@ fn put_error(out: &mut String, error: &ErrorMessage, style: Style<'_>) {
                 b'\\' => out.push_str("\\\\"),
                 32..127 => out.push(char::from(*byte)),
                 _ => {
-                    let _ = write!(out, "\\{byte:02o}");
+                    let _ = write!(out, "\\{byte:03o}");
                 }
             }
         }

@@ -295,9 +295,9 @@ impl Printer<'_> {
             net_flow::text::value::put_alt_hex(out, u128::from(f.metadata_write));
             out.push('\n');
         }
-        let miss = [None, Some("continue"), Some("drop")];
+        let miss = ["controller", "continue", "drop"];
         if (self.version == Version::V11 || self.version == Version::V12)
-            && let Some(Some(miss)) = miss.get(f.config as usize & 3)
+            && let Some(miss) = miss.get(f.config as usize & 3)
         {
             let _ = writeln!(out, "    config={miss}");
         }

@@ -28,7 +28,8 @@ impl Ctl<'_, '_> {
     fn print_hex_dump(&mut self, bytes: &[u8]) {
         let mut text = String::new();
         put_hex_dump(&mut text, bytes, false);
-        self.env.print(text);
+        // A line of eight bytes ends without the dash that stands in the middle of others.
+        self.env.print(text.replace("-\n", "\n"));
     }
 
     fn print_differences(&mut self, prefix: &str, a: &[u8], b: &[u8]) {
