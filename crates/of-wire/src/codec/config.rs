@@ -107,13 +107,11 @@ fn decode_error(version: Version, mut r: Reader<'_>) -> Result<ErrorMessage, Err
 
 fn put_error(out: &mut Vec<u8>, version: Version, e: &ErrorMessage) {
     let number = match e.code {
-        Ok(code) => code
-            .number(version)
-            .or_else(|| {
-                log::error!(target: "ofp_errors",
+        Ok(code) => code.number(version).or_else(|| {
+            log::error!(target: "ofp_errors",
                     "cannot encode {code} for OpenFlow 1.{}", version as u8 - 1);
-                ErrorCode::NxbrcUnencodableError.number(version)
-            }),
+            ErrorCode::NxbrcUnencodableError.number(version)
+        }),
         Err(number) => Some(number),
     };
     let number = number.unwrap_or(ErrorNumber {

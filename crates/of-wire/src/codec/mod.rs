@@ -144,13 +144,22 @@ impl Numbers<'_> {
         }
         let mut what = format!("version {}, type {}", self.version, self.ty);
         if self.class != Class::Message {
-            let stat = if self.vendor == 0 { self.number } else { 0xffff };
+            let stat = if self.vendor == 0 {
+                self.number
+            } else {
+                0xffff
+            };
             what += &format!(", stat {stat}");
         }
         if self.vendor != 0 {
             what += &format!(", vendor {:#x}, subtype {}", self.vendor, self.number);
         }
-        base::log_limited!(Warn, "ofp_msgs", (1, 5), "unknown OpenFlow message ({what})");
+        base::log_limited!(
+            Warn,
+            "ofp_msgs",
+            (1, 5),
+            "unknown OpenFlow message ({what})"
+        );
         Err(match (self.vendor, self.class) {
             (0, Class::Message) => ErrorCode::OfpbrcBadType,
             (0, _) => ErrorCode::OfpbrcBadStat,
@@ -238,10 +247,18 @@ fn pull_checked(bytes: &[u8]) -> Result<(Numbers<'_>, &'static Row), ErrorCode> 
         let must = match row.multiple {
             0 => format!("must be exactly {head} bytes"),
             1 => format!("must be at least {head} bytes"),
-            m => format!("must be exactly {head} bytes or longer by an integer multiple of {m} bytes"),
+            m => format!(
+                "must be exactly {head} bytes or longer by an integer multiple of {m} bytes"
+            ),
         };
-        base::log_limited!(Warn, "ofp_msgs", (1, 5),
-            "received {} with incorrect length {} ({must})", row.kind, bytes.len());
+        base::log_limited!(
+            Warn,
+            "ofp_msgs",
+            (1, 5),
+            "received {} with incorrect length {} ({must})",
+            row.kind,
+            bytes.len()
+        );
         return Err(ErrorCode::OfpbrcBadLen);
     }
     Ok((n, row))
