@@ -9,7 +9,7 @@ use base::{Instant, Published};
 use dp_api::Datapath;
 use dp_lang::PortNo as DpPort;
 use dp_lang::text::PortNames;
-use net_flow::{FlowKey, PortNo};
+use net_flow::{FlowKey, PortNo, slot};
 use net_packet::Packet;
 use of_xlate::{BridgeId, SwitchView};
 
@@ -124,6 +124,18 @@ impl Backer {
     pub(crate) fn port_names(&self) -> PortNames {
         let ports = self.datapath.ports().into_iter();
         ports.map(|port| (port.number, port.name)).collect()
+    }
+
+    /// Reduces a key to as many VLAN tags as are looked at; what follows them is then the
+    /// Ethernet type.
+    pub(crate) fn limit_vlans(&self, key: &mut FlowKey) {
+        let tci = key.get(slot::VLAN2_TCI);
+        if self.vlan_limit == 1 && tci != 0 {
+            key.set(slot::ETH_TYPE, key.get(slot::VLAN2_TPID));
+            for word in [slot::VLAN2_TPID, slot::VLAN2_TCI] {
+                key.set(word, 0);
+            }
+        }
     }
 
     /// Puts the fields of a packet into `key`, whose metadata is there already.

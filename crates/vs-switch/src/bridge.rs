@@ -14,7 +14,7 @@ use of_switch::{
     FailMode as ModelFailMode, FragMode, RuleChange,
 };
 use of_wire::VersionSet;
-use of_wire::message::ControllerRole;
+use of_wire::message::{ControllerRole, PortState};
 use of_xlate::{
     BridgeId, BridgeView, Bundle, FragmentMode, Port, PriorityTags as XlatePriorityTags,
     VlanMode as XlateVlanMode, VlanSet,
@@ -197,6 +197,18 @@ impl Bridge {
         self.interfaces.get(self.by_number.get(&number)?)
     }
 
+    /// Shows controllers a new interface: first that it is there, then that it is live.
+    pub(crate) fn announce_port(&mut self, interface: &str) {
+        if let Some(interface) = self.interfaces.get(interface)
+            && let Some(number) = interface.number.filter(|_| interface.is_up_and_running())
+        {
+            let mut desc = interface.desc(number);
+            desc.state.remove(PortState::LIVE);
+            self.model.set_port(desc);
+        }
+        self.show_port(interface);
+    }
+
     /// Shows controllers how an interface looks now.
     pub(crate) fn show_port(&mut self, interface: &str) {
         let Some(interface) = self.interfaces.get(interface) else {
@@ -304,6 +316,17 @@ impl PatchEnds<'_> {
 fn bundle(name: &str, port: &BridgePort, members: Vec<PortNo>) -> Bundle {
     let config = &port.config;
     let set = |ids: &[u16]| (!ids.is_empty()).then(|| VlanSet::new(ids.iter().copied()));
+    let trunks = match (config.vlan_mode, config.tag) {
+        (VlanMode::NativeTagged | VlanMode::NativeUntagged, Some(native)) if native != 0 => {
+            // The native VLAN is always carried, and takes the place of VLAN 0.
+            let carried = |id: &u16| {
+                let listed = config.trunks.is_empty() || config.trunks.contains(id);
+                *id == native || (listed && *id != 0)
+            };
+            Some(VlanSet::new((0..4096).filter(carried)))
+        }
+        _ => set(&config.trunks),
+    };
     // A bond whose members are all there sends by its first one, the active one.
     let bond = (members.len() > 1).then(|| of_xlate::Bond {
         active: members.first().copied(),
@@ -320,7 +343,7 @@ fn bundle(name: &str, port: &BridgePort, members: Vec<PortNo>) -> Bundle {
             VlanMode::Dot1qTunnel => XlateVlanMode::Dot1qTunnel,
         },
         tag: config.tag.unwrap_or(0),
-        trunks: set(&config.trunks),
+        trunks,
         cvlans: set(&config.cvlans),
         qinq_ethtype: config.qinq_ethtype,
         priority_tags: match config.priority_tags {

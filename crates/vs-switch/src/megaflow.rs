@@ -2,6 +2,7 @@
 //! what it has counted that rules were credited with already.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Instant;
@@ -28,6 +29,8 @@ pub(crate) struct Megaflow {
     /// Keeps the ids in its actions meaning what they do.
     pub(crate) _frozen: Vec<Arc<FrozenState>>,
     pub(crate) created: Instant,
+    /// Counts up with each flow, so that dumps list the oldest first.
+    pub(crate) sequence: u64,
     /// Packets and bytes that were credited.
     pub(crate) credited: (u64, u64),
     /// The dump in which it was last seen in the datapath.
@@ -63,6 +66,7 @@ type Shard = Mutex<HashMap<Ufid, Megaflow>>;
 /// All installed flows of one datapath, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Megaflows {
+    next: AtomicU64,
     shards: [Shard; SHARDS],
 }
 
@@ -101,13 +105,19 @@ impl Megaflows {
     }
 
     /// Remembers a flow, unless one with that id is known.
-    pub(crate) fn add(&self, ufid: Ufid, megaflow: Megaflow) {
+    pub(crate) fn add(&self, ufid: Ufid, mut megaflow: Megaflow) {
+        megaflow.sequence = self.next.fetch_add(1, Ordering::Relaxed);
         self.shard(ufid).entry(ufid).or_insert(megaflow);
     }
 
     /// The whole key of the packet that a flow was made for.
     pub(crate) fn whole_key(&self, ufid: Ufid) -> Option<FlowKey> {
         self.shard(ufid).get(&ufid).map(|m| m.key.expand())
+    }
+
+    /// Where a flow stands among all by age; one that is not known stands last.
+    pub(crate) fn age_rank(&self, ufid: Ufid) -> u64 {
+        self.shard(ufid).get(&ufid).map_or(u64::MAX, |m| m.sequence)
     }
 
     pub(crate) fn remove(&self, ufid: Ufid) -> Option<Megaflow> {

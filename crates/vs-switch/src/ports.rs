@@ -185,7 +185,7 @@ impl Switch {
         self.owners.insert(name.clone(), bridge.to_owned());
         self.set_up_device(bridge, port, name);
         if let Some(owner) = self.bridges.get_mut(bridge) {
-            owner.show_port(name);
+            owner.announce_port(name);
         }
         if is_patch {
             self.note_patch(bridge, name);
@@ -413,10 +413,16 @@ impl Switch {
         let up = !config.contains(OfPortConfig::PORT_DOWN);
         if let Some(device) = interface.device()
             && device.state().up != up
-            && let Err(error) = device.set_up(up)
         {
-            log::warn!(target: "ofproto", "{bridge}: failed to set {name} {}: {}",
-                if up { "up" } else { "down" }, base::errno_text(&error));
+            if let Err(error) = device.set_up(up) {
+                let (state, why) = (if up { "up" } else { "down" }, base::errno_text(&error));
+                log::warn!(target: "ofproto", "{bridge}: failed to set {name} {state}: {why}");
+            }
+            let changes = device.changes();
+            interface.seen_changes = changes;
+            owner.show_port(&name);
+            self.changed_interfaces
+                .insert((bridge.to_owned(), name.clone()));
         }
         self.mark_stale(bridge);
     }

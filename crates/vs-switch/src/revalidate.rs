@@ -382,6 +382,7 @@ fn adopted(flow: &DumpedFlow, now: Instant) -> Megaflow {
         effects: Vec::new(),
         _frozen: Vec::new(),
         created: now,
+        sequence: u64::MAX,
         // What it counted before is nobody's.
         credited: (flow.stats.packets, flow.stats.bytes),
         seen: 0,

@@ -197,6 +197,10 @@ impl Switch {
         if let Some(backer) = self.backers.get_mut(&kind) {
             backer.bridges.remove(name);
             backer.is_stale = true;
+            if backer.bridges.is_empty() {
+                // Nobody needs the datapath any more.
+                self.backers.remove(&kind);
+            }
         }
         Ok(())
     }

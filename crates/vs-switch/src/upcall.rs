@@ -125,6 +125,7 @@ impl Shared {
             effects: translation.effects,
             _frozen: translation.frozen,
             created: now,
+            sequence: 0,
             credited: (0, 0),
             seen: 0,
         };

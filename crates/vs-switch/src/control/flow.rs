@@ -58,14 +58,15 @@ fn tcp_flags(flags: u16) -> String {
 }
 
 impl Backer {
-    /// All flows, by what they match.
+    /// All flows, the oldest first.
     pub(super) fn flows(&self) -> Vec<DumpedFlow> {
         let mut flows = Vec::new();
         self.datapath.flow_dump(&mut |flow| {
             flows.push(flow);
             true
         });
-        flows.sort_by(|a, b| (&a.key, a.ufid).cmp(&(&b.key, b.ufid)));
+        let megaflows = &self.shared.megaflows;
+        flows.sort_by_cached_key(|flow| (megaflows.age_rank(flow.ufid), flow.key.clone()));
         flows
     }
 

@@ -149,6 +149,7 @@ fn datapath_flow<'a>(backer: &'a Backer, text: &str) -> Result<Subject<'a>, Stri
     if key.get(slot::ETH_TYPE) == 0 && key.get(slot::PACKET_TYPE) == 0 {
         key.set(slot::ETH_TYPE, u128::from(net_flow::types::eth_type::NONE));
     }
+    backer.limit_vlans(&mut key);
     let view = backer.shared.view.load();
     let port = key.get(slot::IN_PORT);
     let (bridge, key) = view
