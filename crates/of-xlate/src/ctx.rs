@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dp_lang::{Action as DpAction, SlowPath};
-use net_flow::FlowKey;
+use net_flow::{FlowKey, Names};
 use net_proto::mac_learning::{MacPort, Sighting, Station};
 use of_switch::Rule;
 use of_wire::Action;
@@ -164,7 +164,7 @@ impl Ctx<'_> {
         if let Some(trace) = &mut self.trace {
             trace.add(kind, text);
         } else if self.input.packet.is_some() {
-            let flow = crate::trace::flow_text(&self.flow.base);
+            let flow = crate::trace::flow_text(&self.flow.base, &Names::default());
             let bridge = &self.bridge.name;
             let line = format!("{text} on bridge {bridge} while processing {flow}");
             self.warnings.push(line);

@@ -184,7 +184,13 @@ impl Ctx<'_> {
             at.table_miss = rule.priority == 0 && mini.mask().map() == 0;
             self.effects.push(Effect::Rule(Arc::clone(rule)));
         }
-        let node = self.enter_node(NodeKind::Table, || format!("{shown:2}. {}", found.text()));
+        let node = match &mut self.trace {
+            Some(trace) => {
+                let text = format!("{shown:2}. {}", found.text(&trace.names));
+                trace.enter(NodeKind::Table, text)
+            }
+            None => NodeId::ROOT,
+        };
         (std::mem::replace(&mut self.at, at), node)
     }
 
@@ -238,7 +244,7 @@ impl Ctx<'_> {
 }
 
 impl Found {
-    fn text(&self) -> String {
+    fn text(&self, names: &Names) -> String {
         match self {
             Self::Miss => "No match, and a \"packet-in\" is called for.".to_string(),
             Self::NoPacketIn => "No match.".to_string(),
@@ -248,7 +254,7 @@ impl Found {
             Self::Rule(rule) => {
                 let mut text = String::new();
                 let full = rule.matching();
-                net_flow::text::put_match(&mut text, &full, 32768, &Names::default());
+                net_flow::text::put_match(&mut text, &full, 32768, names);
                 if !text.is_empty() {
                     text.push_str(", ");
                 }

@@ -34,21 +34,21 @@ fn explain(slow: SlowPath) -> impl Iterator<Item = &'static str> {
     given.map(|(_, text)| text)
 }
 
-/// Traces a packet through the tables.
-pub fn trace(view: &SwitchView, input: &Input<'_>, ports: &PortNames) -> Report {
-    let mut tree = Trace::new();
+/// Traces a packet through the tables.  Datapath ports go by `ports`, OpenFlow's by `names`.
+pub fn trace(view: &SwitchView, input: &Input<'_>, ports: &PortNames, names: &Names) -> Report {
+    let mut tree = Trace::new(names.clone());
     let translation = translate(view, input, Some(&mut tree));
-    let mut text = format!("Flow: {}\n", flow_text(input.key));
+    let mut text = format!("Flow: {}\n", flow_text(input.key, names));
     text.push_str(&tree.text());
     let last = if is_unchanged(input.key, &translation.final_key) {
         "unchanged".to_string()
     } else {
-        flow_text(&translation.final_key)
+        flow_text(&translation.final_key, names)
     };
     let mask = finish::shown(&translation.mask, input.key);
     let mut megaflow = String::new();
     let of_flow = Match::new(input.key, mask);
-    put_match(&mut megaflow, &of_flow, 32768, &Names::default());
+    put_match(&mut megaflow, &of_flow, 32768, names);
     let actions = format_actions(&translation.actions, ports);
     text.push_str(&format!(
         "\nFinal flow: {last}\nMegaflow: {megaflow}\nDatapath actions: {actions}"

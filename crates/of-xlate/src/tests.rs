@@ -142,7 +142,13 @@ fn traced(view: &SwitchView, key: &FlowKey) -> String {
         purpose: Purpose::Trace,
         now: Instant::ZERO,
     };
-    trace(view, &input, &PortNames::none()).text
+    trace(
+        view,
+        &input,
+        &PortNames::none(),
+        &net_flow::Names::default(),
+    )
+    .text
 }
 
 #[test]

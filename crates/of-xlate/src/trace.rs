@@ -54,21 +54,24 @@ pub struct Trace {
     nodes: Vec<Node>,
     roots: Vec<usize>,
     at: NodeId,
+    /// Names of ports, where texts may use them.
+    pub(crate) names: Names,
 }
 
 impl Default for Trace {
     fn default() -> Self {
-        Self::new()
+        Self::new(Names::default())
     }
 }
 
 impl Trace {
-    /// An empty tree.
-    pub const fn new() -> Self {
+    /// An empty tree, in whose texts ports go by `names`.
+    pub const fn new(names: Names) -> Self {
         Self {
             nodes: Vec::new(),
             roots: Vec::new(),
             at: NodeId::ROOT,
+            names,
         }
     }
 
@@ -141,9 +144,9 @@ pub(crate) fn actions_text(actions: &[Action]) -> String {
 }
 
 /// A packet's key as `ovs-ofctl` prints it.
-pub(crate) fn flow_text(key: &FlowKey) -> String {
+pub(crate) fn flow_text(key: &FlowKey, names: &Names) -> String {
     let mut text = String::new();
-    put_packet(&mut text, key, &Names::default());
+    put_packet(&mut text, key, names);
     text
 }
 

@@ -142,13 +142,24 @@ impl Bridge {
         desc: &PortDesc,
         source: Option<ConnId>,
     ) {
+        self.send_port_status_from(Version::V10, reason, desc, source);
+    }
+
+    /// The same for those that speak `oldest` or a newer version.
+    pub(super) fn send_port_status_from(
+        &mut self,
+        oldest: Version,
+        reason: PortStatusReason,
+        desc: &PortDesc,
+        source: Option<ConnId>,
+    ) {
         for (id, conn) in &mut self.conns {
             let Some(version) = conn.version() else {
                 continue;
             };
             // Up to OpenFlow 1.4 a controller is not told what it asked for itself.
             let is_own = source == Some(*id) && version < Version::V15;
-            if is_own || !conn.wants(AsyncKind::PortStatus, reason as u8) {
+            if version < oldest || is_own || !conn.wants(AsyncKind::PortStatus, reason as u8) {
                 continue;
             }
             let status = PortStatus {

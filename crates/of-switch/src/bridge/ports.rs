@@ -1,7 +1,7 @@
 //! The bridge's ports as OpenFlow shows them.
 
-use of_wire::message::{PortConfig, PortDesc, PortMod, PortStatusReason};
-use of_wire::{ErrorCode, PortNo};
+use of_wire::message::{PortConfig, PortDesc, PortMod, PortState, PortStatusReason};
+use of_wire::{ErrorCode, PortNo, Version};
 
 use crate::bridge::dispatch::Asked;
 use crate::bridge::{Bridge, Output};
@@ -30,6 +30,11 @@ impl Bridge {
     pub fn set_port(&mut self, desc: PortDesc) {
         let reason = match self.ports.insert(desc.port, desc.clone()) {
             None => PortStatusReason::Add,
+            Some(old) if differ_in_liveness_only(&old, &desc) => {
+                // OpenFlow 1.0 does not know whether a port is live.
+                self.send_port_status_from(Version::V11, PortStatusReason::Modify, &desc, None);
+                return;
+            }
             Some(old) if old != desc => PortStatusReason::Modify,
             Some(_) => return,
         };
@@ -76,4 +81,10 @@ impl Bridge {
         self.send_port_status(PortStatusReason::Modify, &desc, Some(asked.conn));
         Ok(())
     }
+}
+
+fn differ_in_liveness_only(old: &PortDesc, new: &PortDesc) -> bool {
+    let mut other = old.clone();
+    other.state.toggle(PortState::LIVE);
+    other == *new
 }

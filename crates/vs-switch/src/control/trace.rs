@@ -5,6 +5,8 @@ use dp_lang::text::{PortNames, parse_flow};
 use net_flow::compose::{DEFAULT_PAYLOAD, compose};
 use net_flow::text::{KeyValues, apply_key};
 use net_flow::{FlowKey, Formats, Match, Names, PortNo, slot};
+use of_wire::Action;
+use of_wire::action::Parser;
 use of_xlate::{BridgeId, Effect, Input, Purpose, trace};
 
 use super::{Command, MANY, command};
@@ -12,13 +14,22 @@ use crate::backer::Backer;
 use crate::bridge::Bridge;
 use crate::switch::Switch;
 
-pub(super) const COMMANDS: &[Command] = &[command(
-    "ofproto/trace",
-    "{[dp_name] odp_flow | bridge br_flow} [OPTIONS...] [-generate|packet]",
-    1,
-    MANY,
-    run,
-)];
+pub(super) const COMMANDS: &[Command] = &[
+    command(
+        "ofproto/trace",
+        "{[dp_name] odp_flow | bridge br_flow} [OPTIONS...] [-generate|packet]",
+        1,
+        MANY,
+        run,
+    ),
+    command(
+        "ofproto/trace-packet-out",
+        "[-consistent] {[dp_name] odp_flow | bridge br_flow} [OPTIONS...] [-generate|packet] actions",
+        2,
+        MANY,
+        run_packet_out,
+    ),
+];
 
 /// What is to be traced.
 struct Subject<'a> {
@@ -35,6 +46,25 @@ enum PacketGiven {
 }
 
 fn run(switch: &mut Switch, args: &[String], now: Instant) -> Result<String, String> {
+    trace_one(switch, args, None, now)
+}
+
+fn run_packet_out(switch: &mut Switch, args: &[String], now: Instant) -> Result<String, String> {
+    let mut args = args.to_vec();
+    args.retain(|arg| arg != "-consistent" && arg != "--consistent");
+    let text = args.pop().ok_or("Syntax error")?;
+    let names = Names::default();
+    let actions = Parser::new(&names).actions(&text);
+    let actions = actions.map_err(|e| format!("Bad actions: {}", e.message))?;
+    trace_one(switch, &args, Some(actions), now)
+}
+
+fn trace_one(
+    switch: &mut Switch,
+    args: &[String],
+    actions: Option<Vec<Action>>,
+    now: Instant,
+) -> Result<String, String> {
     let mut with_names = false;
     let mut operands: Vec<&str> = Vec::new();
     for arg in args {
@@ -49,7 +79,7 @@ fn run(switch: &mut Switch, args: &[String], now: Instant) -> Result<String, Str
             operand => operands.push(operand),
         }
     }
-    let packet = packet_operand(switch, &mut operands)?;
+    let packet = packet_operand(&mut operands)?;
     let mut subject = subject(switch, &operands)?;
     let bytes = match packet {
         PacketGiven::No => None,
@@ -65,21 +95,24 @@ fn run(switch: &mut Switch, args: &[String], now: Instant) -> Result<String, Str
             Some(bytes)
         }
     };
-    let names = if with_names {
-        subject.backer.port_names()
+    let (names, of_names) = if with_names {
+        let owner = switch.names.get(&subject.bridge);
+        let bridge = owner.and_then(|name| switch.bridges.get(name));
+        let of_names = bridge.map(openflow_names).unwrap_or_default();
+        (subject.backer.port_names(), of_names)
     } else {
-        PortNames::none()
+        (PortNames::none(), Names::default())
     };
     let view = subject.backer.shared.view.load();
     let input = Input {
         bridge: subject.bridge,
         key: &subject.key,
         packet: bytes.as_deref(),
-        actions: None,
+        actions: actions.map(Into::into),
         purpose: Purpose::Trace,
         now,
     };
-    let report = trace(&view, &input, &names);
+    let report = trace(&view, &input, &names, &of_names);
     if let Some(bytes) = &bytes {
         // With a packet, the switch learns as if it had come in.
         for effect in &report.translation.effects {
@@ -92,20 +125,24 @@ fn run(switch: &mut Switch, args: &[String], now: Instant) -> Result<String, Str
 }
 
 /// Takes the packet off the end of the operands.
-fn packet_operand(switch: &Switch, operands: &mut Vec<&str>) -> Result<PacketGiven, String> {
-    let named_first = operands.len() > 1
-        && (switch.bridges.contains_key(operands[0]) || !operands[0].contains('('));
-    let flows = if named_first { 2 } else { 1 };
-    match operands.len().saturating_sub(flows) {
-        0 => Ok(PacketGiven::No),
-        1 => match operands.pop() {
-            Some("-generate") => Ok(PacketGiven::Generate),
-            Some(text) => hex(text).map(PacketGiven::Bytes),
-            None => Ok(PacketGiven::No),
+fn packet_operand(operands: &mut Vec<&str>) -> Result<PacketGiven, String> {
+    let given = match operands.as_slice() {
+        [_, .., "-generate"] => PacketGiven::Generate,
+        [_, _, text] => PacketGiven::Bytes(hex(text)?),
+        [_, text] => match hex(text) {
+            Ok(bytes) if bytes.len() >= ETH_LEN => PacketGiven::Bytes(bytes),
+            _ => PacketGiven::No,
         },
-        _ => Err("Syntax error".to_owned()),
+        _ => PacketGiven::No,
+    };
+    if !matches!(given, PacketGiven::No) {
+        operands.pop();
     }
+    Ok(given)
 }
+
+/// The length of an Ethernet header: no packet is shorter.
+const ETH_LEN: usize = 14;
 
 fn hex(text: &str) -> Result<Vec<u8>, String> {
     let garbage = || "Trailing garbage in packet data".to_owned();
@@ -120,16 +157,17 @@ fn hex(text: &str) -> Result<Vec<u8>, String> {
 fn subject<'a>(switch: &'a Switch, operands: &[&str]) -> Result<Subject<'a>, String> {
     match operands {
         [flow] => datapath_flow(only_backer(switch)?, flow),
-        [name, flow] => match switch.bridges.get(*name) {
-            Some(bridge) => bridge_flow(switch, bridge, flow),
-            None if flow.contains('(') => {
-                let mut backers = switch.backers.values();
-                let named = |b: &&Backer| b.datapath.name() == *name;
-                let backer = backers.find(named).ok_or("Cannot find the datapath")?;
-                datapath_flow(backer, flow)
-            }
-            None => Err(format!("{name}: unknown bridge")),
-        },
+        [name, flow] if flow.contains('(') => {
+            let mut backers = switch.backers.values();
+            let named = |b: &&Backer| b.datapath.name() == *name;
+            let backer = backers.find(named).ok_or("Cannot find the datapath")?;
+            datapath_flow(backer, flow)
+        }
+        [name, flow] => {
+            let bridge = switch.bridges.get(*name);
+            let bridge = bridge.ok_or_else(|| format!("{name}: unknown bridge"))?;
+            bridge_flow(switch, bridge, flow)
+        }
         _ => Err("Syntax error".to_owned()),
     }
 }
@@ -151,6 +189,10 @@ fn datapath_flow<'a>(backer: &'a Backer, text: &str) -> Result<Subject<'a>, Stri
     }
     backer.limit_vlans(&mut key);
     let view = backer.shared.view.load();
+    let recirc = key.get(slot::RECIRC_ID) as u32;
+    if recirc != 0 && view.recirc.get(recirc).is_none() {
+        return Err(format!("no recirculation data for recirc_id {recirc:#x}"));
+    }
     let port = key.get(slot::IN_PORT);
     let (bridge, key) = view
         .locate(&key)
@@ -163,17 +205,22 @@ fn datapath_flow<'a>(backer: &'a Backer, text: &str) -> Result<Subject<'a>, Stri
 }
 
 fn bridge_flow<'a>(switch: &'a Switch, bridge: &Bridge, text: &str) -> Result<Subject<'a>, String> {
-    let mut names = Names::default();
-    for (number, name) in &bridge.by_number {
-        names.ports.insert(number.0, name);
-    }
-    let key = exact_flow(text, &names);
+    let key = exact_flow(text, &openflow_names(bridge));
     let key = key.map_err(|e| format!("Bad openflow flow syntax: {text}: {e}"))?;
     Ok(Subject {
         backer: switch.backer_of(bridge)?,
         bridge: bridge.id,
         key,
     })
+}
+
+/// The names of a bridge's ports.
+fn openflow_names(bridge: &Bridge) -> Names {
+    let mut names = Names::default();
+    for (number, name) in &bridge.by_number {
+        names.ports.insert(number.0, name);
+    }
+    names
 }
 
 /// A flow of which every field has one value: zero, where it is not named.
