@@ -200,6 +200,15 @@ pub fn normalize_and_log(m: &mut Match) {
     let Some(before) = normalize(m) else {
         return;
     };
+    let limit = base::log::Limit {
+        file: file!(),
+        line: line!(),
+        rate: 1,
+        burst: 5,
+    };
+    if !base::log::admit("ofp_match", log::Level::Info, &limit) {
+        return;
+    }
     let print = |m: &Match| {
         let mut out = String::new();
         net_flow::text::put_match(&mut out, m, 32768, &Names::default());

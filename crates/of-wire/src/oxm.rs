@@ -115,6 +115,18 @@ pub(crate) fn pull_entry(r: &mut Reader<'_>) -> Result<Entry, ErrorCode> {
     if header.has_mask {
         let pairs = bytes[..width].iter().zip(&bytes[width..]);
         if pairs.into_iter().any(|(v, m)| v & !m != 0) {
+            let h = header;
+            base::log_limited!(
+                Warn,
+                "nx_match",
+                (60, 5),
+                "Rejecting NXM/OXM entry {}:{}:{}:1:{} with 1-bits in value for bits \
+                 wildcarded by the mask.",
+                h.experimenter,
+                h.class,
+                h.field,
+                h.len
+            );
             return Err(ErrorCode::OfpbmcBadWildcards);
         }
     }

@@ -124,7 +124,8 @@ pub(super) fn decode_standard(raw: &mut Raw<'_>) -> Result<Action, ErrorCode> {
     let len = match kind {
         Kind::Output if !of10 => 16,
         Kind::EthSrc | Kind::EthDst | Kind::Enqueue => 16,
-        Kind::SetField | Kind::CopyField => {
+        Kind::SetField => raw.len,
+        Kind::CopyField => {
             raw.at_least(16)?;
             raw.len
         }

@@ -19,7 +19,13 @@ pub(super) fn decode(head: Head<'_>) -> Decoded<'_> {
     let version = head.version;
     let mut r = head.body;
     Ok(Ok(match head.kind {
-        Kind::OfptHello => Body::Hello(hello::decode(head.bytes[0], r).0),
+        Kind::OfptHello => {
+            let (versions, _) = hello::decode(head.bytes[0], r);
+            if let Some(text) = hello::complaint(r) {
+                log::warn!(target: "ofp_util", "{text}");
+            }
+            Body::Hello(versions)
+        }
         Kind::OfptError => Body::Error(decode_error(version, r)?),
         Kind::OfptEchoRequest => Body::EchoRequest(rest(r)),
         Kind::OfptEchoReply => Body::EchoReply(rest(r)),

@@ -4,12 +4,12 @@ use net_flow::types::eth_type;
 use net_flow::{Match, PortNo, slot};
 
 use super::kind::Kind;
-use super::{Decoded, Dialect, Encoder, Head, pull_nx_match};
+use super::oxs::{self, Oxs};
+use super::{Decoded, Dialect, Encoder, Head, flow_removed, pull_nx_match};
 use crate::action::{decode_instructions, encode_instructions};
 use crate::error::ErrorCode;
 use crate::message::{
-    AggregateStats, Body, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
-    FlowStats, FlowStatsRequest, Part,
+    AggregateStats, Body, FlowMod, FlowModCommand, FlowModFlags, FlowStats, FlowStatsRequest, Part,
 };
 use crate::of10_match;
 use crate::oxm::{MatchRules, pull_ofp11_match, put_match, put_ofp12_match, read_match};
@@ -105,22 +105,26 @@ pub(super) fn decode(head: Head<'_>, dialect: Dialect) -> Decoded<'_> {
         }
         Kind::OfptFlowMod => Body::FlowMod(Box::new(decode_mod11(r, version)?)),
         Kind::NxtFlowMod => Body::FlowMod(Box::new(decode_mod_nx(r, version, dialect)?)),
-        Kind::OfptFlowRemoved if version == Version::V10 => {
-            Body::FlowRemoved(Box::new(decode_removed10(r)?))
+        Kind::OfptFlowRemoved | Kind::NxtFlowRemoved => {
+            Body::FlowRemoved(Box::new(flow_removed::decode(&head)?))
         }
-        Kind::OfptFlowRemoved if version < Version::V15 => {
-            Body::FlowRemoved(Box::new(decode_removed11(r)?))
-        }
-        Kind::NxtFlowRemoved => Body::FlowRemoved(Box::new(decode_removed_nx(r)?)),
         Kind::OfpstFlowRequest | Kind::NxstFlowRequest => {
             Body::FlowStatsRequest(Box::new(decode_request(&head)?))
         }
         Kind::OfpstAggregateRequest | Kind::NxstAggregateRequest => {
             Body::AggregateStatsRequest(Box::new(decode_request(&head)?))
         }
-        Kind::OfpstFlowReply if version < Version::V15 => decode_stats(&head)?,
-        Kind::NxstFlowReply => decode_stats(&head)?,
-        Kind::OfpstAggregateReply | Kind::NxstAggregateReply if version < Version::V15 => {
+        Kind::OfpstFlowReply | Kind::NxstFlowReply => decode_stats(&head)?,
+        Kind::OfpstAggregateReply if version == Version::V15 => {
+            let mut r = r;
+            let stats = oxs::pull(&mut r)?;
+            Body::AggregateStatsReply(AggregateStats {
+                packet_count: stats.packet_count,
+                byte_count: stats.byte_count,
+                flow_count: stats.flow_count,
+            })
+        }
+        Kind::OfpstAggregateReply | Kind::NxstAggregateReply => {
             let mut r = r;
             Body::AggregateStatsReply(AggregateStats {
                 packet_count: r.u64()?,
@@ -293,84 +297,6 @@ fn finish_mod(
     Ok(flow)
 }
 
-fn removed_reason(number: u8) -> Result<FlowRemovedReason, ErrorCode> {
-    Ok(match number {
-        0 => FlowRemovedReason::IdleTimeout,
-        1 => FlowRemovedReason::HardTimeout,
-        2 => FlowRemovedReason::Delete,
-        3 => FlowRemovedReason::GroupDelete,
-        4 => FlowRemovedReason::MeterDelete,
-        5 => FlowRemovedReason::Eviction,
-        _ => return Err(ErrorCode::NxbrcBadReason),
-    })
-}
-
-fn decode_removed10(mut r: Reader<'_>) -> Result<FlowRemoved, ErrorCode> {
-    let matching = of10_match::pull(&mut r)?;
-    let (cookie, priority, reason) = (r.u64()?, r.u16()?, r.u8()?);
-    r.skip(1)?;
-    let (duration_sec, duration_nsec, idle_timeout) = (r.u32()?, r.u32()?, r.u16()?);
-    r.skip(2)?;
-    Ok(FlowRemoved {
-        matching,
-        cookie,
-        priority,
-        table: ALL_TABLES,
-        reason: removed_reason(reason)?,
-        duration_sec,
-        duration_nsec,
-        idle_timeout,
-        hard_timeout: 0,
-        packet_count: r.u64()?,
-        byte_count: r.u64()?,
-    })
-}
-
-fn decode_removed11(mut r: Reader<'_>) -> Result<FlowRemoved, ErrorCode> {
-    let (cookie, priority, reason, table) = (r.u64()?, r.u16()?, r.u8()?, r.u8()?);
-    let (duration_sec, duration_nsec) = (r.u32()?, r.u32()?);
-    let (idle_timeout, hard_timeout) = (r.u16()?, r.u16()?);
-    let (packet_count, byte_count) = (r.u64()?, r.u64()?);
-    Ok(FlowRemoved {
-        matching: pull_ofp11_match(&mut r, MatchRules::STRICT)?,
-        cookie,
-        priority,
-        table,
-        reason: removed_reason(reason)?,
-        duration_sec,
-        duration_nsec,
-        idle_timeout,
-        hard_timeout,
-        packet_count,
-        byte_count,
-    })
-}
-
-fn decode_removed_nx(mut r: Reader<'_>) -> Result<FlowRemoved, ErrorCode> {
-    let (cookie, priority, reason, table) = (r.u64()?, r.u16()?, r.u8()?, r.u8()?);
-    let (duration_sec, duration_nsec) = (r.u32()?, r.u32()?);
-    let (idle_timeout, match_len) = (r.u16()?, usize::from(r.u16()?));
-    let (packet_count, byte_count) = (r.u64()?, r.u64()?);
-    let bytes = pull_nx_match(&mut r, match_len)?;
-    let (matching, ..) = read_match(bytes, MatchRules::STRICT)?;
-    if !r.is_empty() {
-        return Err(ErrorCode::OfpbrcBadLen);
-    }
-    Ok(FlowRemoved {
-        matching,
-        cookie,
-        priority,
-        table: table.checked_sub(1).unwrap_or(ALL_TABLES),
-        reason: removed_reason(reason)?,
-        duration_sec,
-        duration_nsec,
-        idle_timeout,
-        hard_timeout: 0,
-        packet_count,
-        byte_count,
-    })
-}
-
 fn decode_request(head: &Head<'_>) -> Result<FlowStatsRequest, ErrorCode> {
     let mut r = head.body;
     let mut request = FlowStatsRequest {
@@ -427,6 +353,8 @@ fn decode_stats(head: &Head<'_>) -> Result<Body, ErrorCode> {
             stats_nx(entry)?
         } else if head.version == Version::V10 {
             stats10(entry)?
+        } else if head.version == Version::V15 {
+            stats15(entry)?
         } else {
             stats11(entry, head.version)?
         });
@@ -531,10 +459,59 @@ fn stats11(mut r: Reader<'_>, version: Version) -> Result<FlowStats, ErrorCode> 
     })
 }
 
+fn stats15(mut r: Reader<'_>) -> Result<FlowStats, ErrorCode> {
+    r.skip(2)?;
+    let table = r.u8()?;
+    r.skip(1)?;
+    let (priority, idle_timeout, hard_timeout) = (r.u16()?, r.u16()?, r.u16()?);
+    let (flags, importance, cookie) = (r.u16()?, r.u16()?, r.u64()?);
+    let matching = pull_match11(&mut r, Version::V15)?;
+    let stats = oxs::pull(&mut r)?;
+    Ok(FlowStats {
+        matching,
+        cookie,
+        table,
+        priority,
+        duration_sec: stats.duration_sec,
+        duration_nsec: stats.duration_nsec,
+        idle_timeout,
+        hard_timeout,
+        idle_age: stats.idle_age,
+        hard_age: None,
+        importance,
+        packet_count: stats.packet_count,
+        byte_count: stats.byte_count,
+        flags: decode_flags(flags, None, Version::V15)?,
+        actions: decode_instructions(r.rest(), Version::V15)?,
+    })
+}
+
+fn put_stats15(out: &mut Vec<u8>, s: &FlowStats) {
+    out.zeros(2);
+    out.u8(s.table);
+    out.zeros(1);
+    out.u16(s.priority);
+    out.u16(s.idle_timeout);
+    out.u16(s.hard_timeout);
+    out.u16(encode_flags(s.flags, Version::V15));
+    out.u16(s.importance);
+    out.u64(s.cookie);
+    put_ofp12_match(out, &s.matching, Version::V15 as u8);
+    let stats = Oxs {
+        duration_sec: s.duration_sec,
+        duration_nsec: s.duration_nsec,
+        idle_age: s.idle_age,
+        packet_count: s.packet_count,
+        byte_count: s.byte_count,
+        ..Oxs::UNKNOWN
+    };
+    oxs::put(out, stats);
+}
+
 pub(super) fn encode(e: &mut Encoder<'_>, body: &Body) -> bool {
     match body {
         Body::FlowMod(m) => encode_mod(e, m),
-        Body::FlowRemoved(m) => encode_removed(e, m),
+        Body::FlowRemoved(m) => flow_removed::encode(e, m),
         Body::FlowStatsRequest(m) => encode_request(e, m, false),
         Body::AggregateStatsRequest(m) => encode_request(e, m, true),
         Body::FlowStatsReply(part) => encode_stats(e, part),
@@ -545,6 +522,16 @@ pub(super) fn encode(e: &mut Encoder<'_>, body: &Body) -> bool {
             } else {
                 Kind::OfpstAggregateReply
             };
+            if e.version == Version::V15 {
+                let stats = Oxs {
+                    packet_count: s.packet_count,
+                    byte_count: s.byte_count,
+                    flow_count: s.flow_count,
+                    ..Oxs::UNKNOWN
+                };
+                e.message(kind, |out| oxs::put(out, stats));
+                return true;
+            }
             let v10 = e.version == Version::V10 && !nxm;
             let known = |n: u64| if v10 && n == u64::MAX { 0 } else { n };
             e.message(kind, |out| {
@@ -645,58 +632,6 @@ fn put_mod11(out: &mut Vec<u8>, m: &FlowMod, version: Version, flags: u16) {
     encode_instructions(out, &m.actions, version);
 }
 
-fn encode_removed(e: &mut Encoder<'_>, m: &FlowRemoved) {
-    let version = e.version;
-    let mut reason = m.reason as u8;
-    if m.reason == FlowRemovedReason::MeterDelete && version < Version::V14 {
-        reason = FlowRemovedReason::Delete as u8;
-    }
-    let put_duration = |out: &mut Vec<u8>| {
-        out.u32(m.duration_sec);
-        out.u32(m.duration_nsec);
-        out.u16(m.idle_timeout);
-    };
-    if version > Version::V10 {
-        return e.message(Kind::OfptFlowRemoved, |out| {
-            out.u64(m.cookie);
-            out.u16(m.priority);
-            out.u8(reason);
-            out.u8(m.table);
-            put_duration(out);
-            out.u16(m.hard_timeout);
-            out.u64(m.packet_count);
-            out.u64(m.byte_count);
-            put_ofp12_match(out, &m.matching, version as u8);
-        });
-    }
-    if e.dialect.is_nxm() {
-        return e.message(Kind::NxtFlowRemoved, |out| {
-            out.u64(m.cookie);
-            out.u16(m.priority);
-            out.u8(reason);
-            out.u8(m.table.wrapping_add(1));
-            put_duration(out);
-            let len_at = out.len();
-            out.u16(0);
-            out.u64(m.packet_count);
-            out.u64(m.byte_count);
-            put_nx_match(out, len_at, &m.matching, 0, 0);
-        });
-    }
-    let known = |n: u64| if n == u64::MAX { 0 } else { n };
-    e.message(Kind::OfptFlowRemoved, |out| {
-        of10_match::put(out, &m.matching);
-        out.u64(m.cookie);
-        out.u16(m.priority);
-        out.u8(reason);
-        out.zeros(1);
-        put_duration(out);
-        out.zeros(2);
-        out.u64(known(m.packet_count));
-        out.u64(known(m.byte_count));
-    });
-}
-
 fn encode_request(e: &mut Encoder<'_>, m: &FlowStatsRequest, aggregate: bool) {
     let version = e.version;
     let kind = match (aggregate, version == Version::V10 && e.dialect.is_nxm()) {
@@ -746,12 +681,16 @@ fn encode_stats(e: &mut Encoder<'_>, part: &Part<FlowStats>) {
     e.parts(kind, part.more, &part.entries, |out, s| {
         let start = out.len();
         out.u16(0);
-        out.u8(s.table);
-        out.zeros(1);
-        match (version, nxm) {
-            (Version::V10, false) => put_stats10(out, s),
-            (Version::V10, true) => put_stats_nx(out, s),
-            _ => put_stats11(out, s, version),
+        if version == Version::V15 {
+            put_stats15(out, s);
+        } else {
+            out.u8(s.table);
+            out.zeros(1);
+            match (version, nxm) {
+                (Version::V10, false) => put_stats10(out, s),
+                (Version::V10, true) => put_stats_nx(out, s),
+                _ => put_stats11(out, s, version),
+            }
         }
         encode_instructions(out, &s.actions, version);
         let len = out.len() - start;

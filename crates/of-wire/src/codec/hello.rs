@@ -15,17 +15,30 @@ pub(crate) fn decode(header_version: u8, mut r: Reader<'_>) -> (VersionSet, bool
             return (versions, false);
         };
         let bitmap = element.u32().map_or(0, |bitmap| bitmap & !1);
-        if ty != VERSION_BITMAP {
-            understood = false;
-        } else if bitmap == 0 {
-            log::warn!(target: "ofp_util",
-                "peer does not support any OpenFlow version (between 0x01 and 0x1f)");
-            understood = false;
-        } else {
+        if ty == VERSION_BITMAP && bitmap != 0 {
             versions = VersionSet(bitmap);
+        } else {
+            understood = false;
         }
     }
     (versions, understood)
+}
+
+/// What is to be said of bitmaps that make no sense.
+pub(super) fn complaint(mut r: Reader<'_>) -> Option<&'static str> {
+    while let Some((ty, mut element)) = element(&mut r) {
+        if ty != VERSION_BITMAP {
+            continue;
+        }
+        let bitmap = element.u32().unwrap_or(0);
+        if bitmap & 1 != 0 {
+            return Some("peer claims to support invalid OpenFlow version 0x00");
+        }
+        if bitmap == 0 {
+            return Some("peer does not support any OpenFlow version (between 0x01 and 0x1f)");
+        }
+    }
+    None
 }
 
 /// An element's type and what it holds; it is padded to 8 bytes.

@@ -4,8 +4,10 @@
 mod bundle;
 mod config;
 mod flow;
+mod flow_removed;
 mod hello;
 mod kind;
+mod oxs;
 mod packet;
 mod port;
 mod table;

@@ -96,7 +96,7 @@ commands! {
     "parse-actions" None, 1, 1, true, debug::parse_actions;
     "parse-instructions" None, 1, 1, true, debug::parse_instructions;
     "parse-ofp10-match" None, 0, 0, true, debug::parse_ofp10_match;
-    "parse-ofp11-match" None, 0, 0, true, not_yet;
+    "parse-ofp11-match" None, 0, 0, true, debug::parse_ofp11_match;
     "parse-group" None, 1, 1, true, not_yet;
     "parse-pcap" None, 1, ANY, true, debug::parse_pcap;
     "check-vlan" None, 2, 2, true, not_yet;

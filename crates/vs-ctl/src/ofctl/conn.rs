@@ -1,6 +1,7 @@
 //! Connections to switches: handshake, requests and replies.
 
 use std::io::{ErrorKind, IoSlice};
+use std::ops::Range;
 use std::rc::Rc;
 
 use io::stream::{OPENFLOW_PORT, is_active};
@@ -136,6 +137,9 @@ impl Ctl<'_, '_> {
             self.refuse_versions(conn, theirs)?;
             return Err(protocol_error());
         };
+        log::debug!(target: "vconn",
+            "{}: negotiated OpenFlow version 0x{:02x} (we support {}, peer supports {})",
+            conn.stream.name(), version as u8, versions_text(ours), versions_text(theirs));
         conn.version = version;
         conn.dialect = Dialect::of(version);
         Ok(())
@@ -177,9 +181,25 @@ impl Ctl<'_, '_> {
         Ok(())
     }
 
+    /// Logs messages, for those who want to see what goes over the connection.
+    fn log_messages(&self, conn: &Conn, what: &str, bytes: &[u8]) {
+        if !log::log_enabled!(target: "vconn", log::Level::Debug) {
+            return;
+        }
+        let style = Style {
+            names: &self.no_names,
+            verbosity: 1,
+        };
+        for message in of_wire::codec::split(bytes).map_or(vec![bytes], |(all, _)| all) {
+            let text = message_text(message, style);
+            log::debug!(target: "vconn", "{}: {what}: {}", conn.stream.name(), text.trim_end());
+        }
+    }
+
     /// Sends, and waits until all is sent.
     pub(super) fn send_bytes(&self, conn: &mut Conn, bytes: &[u8]) -> Result<(), Problem> {
         let mut rest = bytes;
+        self.log_messages(conn, "sent (Success)", bytes);
         while !rest.is_empty() {
             match conn.stream.send(&[IoSlice::new(rest)]) {
                 Ok(n) => rest = &rest[n..],
@@ -196,6 +216,7 @@ impl Ctl<'_, '_> {
     pub(super) fn receive_now(&self, conn: &mut Conn) -> Result<Option<Vec<u8>>, Problem> {
         loop {
             if let Some(message) = conn.take_message()? {
+                self.log_messages(conn, "received", &message);
                 return Ok(Some(message));
             }
             let mut buffer = [0; 65536];
@@ -228,6 +249,12 @@ impl Ctl<'_, '_> {
 
     pub(super) fn recv(&mut self, conn: &mut Conn) -> Outcome<Vec<u8>> {
         self.receive(conn)
+            .map_err(|p| p.fail("OpenFlow packet receive failed"))
+    }
+
+    /// The next message, if one is there.
+    pub(super) fn reply_now(&mut self, conn: &mut Conn) -> Outcome<Option<Vec<u8>>> {
+        self.receive_now(conn)
             .map_err(|p| p.fail("OpenFlow packet receive failed"))
     }
 
@@ -267,6 +294,16 @@ impl Ctl<'_, '_> {
         &mut self,
         conn: &mut Conn,
         xid: u32,
+        bytes: Vec<u8>,
+    ) -> Outcome<Option<Vec<u8>>> {
+        self.transact_all(conn, xid..xid.wrapping_add(1), bytes)
+    }
+
+    /// As [`Ctl::transact_bytes`], for any number of requests.
+    pub(super) fn transact_all(
+        &mut self,
+        conn: &mut Conn,
+        xids: Range<u32>,
         mut bytes: Vec<u8>,
     ) -> Outcome<Option<Vec<u8>>> {
         let talking = format!("talking to {}", conn.stream.name());
@@ -278,7 +315,7 @@ impl Ctl<'_, '_> {
         loop {
             let reply = self.receive(conn).map_err(|p| p.fail(&talking))?;
             let got = xid_of(&reply);
-            if got == xid {
+            if xids.contains(&got) {
                 error.get_or_insert(reply);
             } else if got == barrier.xid {
                 return Ok(error);

@@ -10,7 +10,7 @@ use of_wire::message::{Body, FlowMod, FlowModCommand, Message};
 use of_wire::print::{Style, message_text, put_hex_dump, put_packet_text};
 use of_wire::text::{FlowCommand, parse_flow as read_flow};
 use of_wire::version::formats_of;
-use of_wire::{Dialect, ErrorCode, Version, VersionSet, of10_match};
+use of_wire::{Dialect, ErrorCode, Version, VersionSet, of10_match, of11_match};
 
 use super::flows::read_file;
 use super::input::hex;
@@ -243,7 +243,7 @@ fn read_list(
 pub(super) fn parse_ofp10_match(ctl: &mut Ctl<'_, '_>, _: &[String]) -> Outcome {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for line in ctl.input_lines()? {
-        let expected = match_bytes(&line.replace('x', "0"))?;
+        let expected = match_bytes(&line.replace('x', "0"), of10_match::LEN)?;
         let digit = |c: char| {
             // Any digit must do: an xorshift sequence has all of them.
             random ^= random << 13;
@@ -252,7 +252,10 @@ pub(super) fn parse_ofp10_match(ctl: &mut Ctl<'_, '_>, _: &[String]) -> Outcome 
             let any = char::from_digit((random & 15) as u32, 16);
             if c == 'x' { any.unwrap_or('0') } else { c }
         };
-        let input = match_bytes(&line.chars().map(digit).collect::<String>())?;
+        let input = match_bytes(
+            &line.chars().map(digit).collect::<String>(),
+            of10_match::LEN,
+        )?;
         let read = of10_match::read(&input);
         let mut m = read.or_else(|code| fatal(format!("decode error: {code}")))?;
         let mut text = String::new();
@@ -270,13 +273,34 @@ pub(super) fn parse_ofp10_match(ctl: &mut Ctl<'_, '_>, _: &[String]) -> Outcome 
     Ok(())
 }
 
-fn match_bytes(text: &str) -> Outcome<Vec<u8>> {
+pub(super) fn parse_ofp11_match(ctl: &mut Ctl<'_, '_>, _: &[String]) -> Outcome {
+    for line in ctl.input_lines()? {
+        let input = match_bytes(&line, of11_match::LEN)?;
+        let m = match of11_match::read(&input) {
+            Ok(m) => m,
+            Err(code) => {
+                ctl.env.print(format_args!("bad ofp11_match: {code}\n\n"));
+                continue;
+            }
+        };
+        let mut text = String::new();
+        net_flow::text::put_match(&mut text, &m, 32768, &Names::default());
+        ctl.env.print(text + "\n");
+        let mut output = Vec::new();
+        of11_match::put(&mut output, &m);
+        ctl.print_differences("", &input, &output);
+        ctl.env.print("\n");
+    }
+    Ok(())
+}
+
+fn match_bytes(text: &str, len: usize) -> Outcome<Vec<u8>> {
     let Some(bytes) = hex(text) else {
         return fatal("Trailing garbage in hex data");
     };
     match bytes.len() {
-        40 => Ok(bytes),
-        n => fatal(format!("Input is {n} bytes, expected 40")),
+        n if n == len => Ok(bytes),
+        n => fatal(format!("Input is {n} bytes, expected {len}")),
     }
 }
 

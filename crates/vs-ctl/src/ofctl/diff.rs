@@ -129,13 +129,11 @@ pub(super) fn replace(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
         ..FlowMod::new(command)
     };
     let mut changes = Vec::new();
+    let readd = ctl.settings.readd;
     for (id, sides) in &sides {
         if let [None, Some(old)] = sides {
             changes.push(make(id, old, FlowModCommand::DeleteStrict));
         }
-    }
-    let readd = ctl.settings.readd;
-    for (id, sides) in &sides {
         let [Some(new), old] = sides else { continue };
         let mut wanted = new.clone();
         wanted.actions = canonical(&new.actions, conn.version);
@@ -148,10 +146,15 @@ pub(super) fn replace(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     if ctl.settings.bundle {
         return ctl.bundle(&mut conn, changes);
     }
+    let mut bytes = Vec::new();
+    let first = ctl.next_xid;
     for change in changes {
-        ctl.must_succeed(&mut conn, Body::FlowMod(Box::new(change)))?;
+        let request = ctl.request(&conn, Body::FlowMod(Box::new(change)));
+        bytes.extend(request.encode(conn.dialect));
     }
-    Ok(())
+    let xids = first..ctl.next_xid;
+    let reply = ctl.transact_all(&mut conn, xids, bytes)?;
+    ctl.end_on_reply(&conn, reply)
 }
 
 /// Reads flows from a file (a name with a slash or a dot in front, or `-`) or from a switch.

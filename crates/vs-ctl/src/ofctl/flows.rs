@@ -1,5 +1,7 @@
 //! Adding, changing and deleting flows.
 
+use std::collections::HashMap;
+
 use net_flow::{Formats, Names};
 use of_wire::format_names::formats_names;
 use of_wire::message::{Body, FlowMod, FlowModCommand};
@@ -163,7 +165,8 @@ impl Ctl<'_, '_> {
                 flags: ATOMIC_ORDERED,
             })
         };
-        self.bundle_step(conn, control(0))?;
+        let mut bundle = Bundle::default();
+        self.bundle_step(conn, control(0), &mut bundle)?;
         for flow in flows {
             let xid = self.xid();
             let body = Body::FlowMod(Box::new(flow));
@@ -171,43 +174,76 @@ impl Ctl<'_, '_> {
             let outer = Body::BundleAdd {
                 id: 0,
                 flags: ATOMIC_ORDERED,
-                message: Box::new(inner),
+                message: Box::new(inner.clone()),
             };
             let message = of_wire::Message::new(conn.version, xid, outer);
-            let bytes = message.encode(conn.dialect);
-            let reply = self.transact_bytes(conn, xid, bytes)?;
-            self.end_on_bundle_error(conn, reply)?;
+            self.send(conn, &message.encode(conn.dialect))?;
+            bundle.requests.insert(xid, inner);
+            // Replies are read as they come, so that the switch never waits to send them.
+            while let Some(reply) = self.reply_now(conn)? {
+                bundle.note(reply);
+            }
         }
-        self.bundle_step(conn, control(4))
+        self.bundle_step(conn, Body::BarrierRequest, &mut bundle)?;
+        let kind = if bundle.errors.is_empty() { 4 } else { 6 };
+        self.bundle_step(conn, control(kind), &mut bundle)?;
+        self.end_on_bundle_errors(conn, bundle)
     }
 
-    fn bundle_step(&mut self, conn: &mut Conn, body: Body) -> Outcome {
-        let reply = self.transact(conn, body)?;
-        let error = matches!(
-            of_wire::codec::kind_of(&reply),
-            Ok(of_wire::Kind::OfptError)
-        );
-        self.end_on_bundle_error(conn, error.then_some(reply))
+    /// Sends a request and waits for its reply; other errors that come meanwhile are noted.
+    fn bundle_step(&mut self, conn: &mut Conn, body: Body, bundle: &mut Bundle) -> Outcome {
+        let request = self.request(conn, body);
+        self.send(conn, &request.encode(conn.dialect))?;
+        loop {
+            let reply = self.recv(conn)?;
+            let mine = super::conn::xid_of(&reply) == request.xid;
+            bundle.note(reply);
+            if mine {
+                return Ok(());
+            }
+        }
     }
 
-    fn end_on_bundle_error(&mut self, conn: &Conn, reply: Option<Vec<u8>>) -> Outcome {
-        let Some(reply) = reply else {
+    fn end_on_bundle_errors(&mut self, conn: &Conn, bundle: Bundle) -> Outcome {
+        if bundle.errors.is_empty() {
             return Ok(());
-        };
-        let decoded = of_wire::Message::decode(&reply, conn.dialect).map(|m| m.body);
-        let Ok(Body::Error(error)) = decoded else {
-            return fatal("talking to the switch: unexpected answer to a bundle");
-        };
-        let code = match error.code {
-            Ok(code) => code.to_string(),
-            Err(number) => format!("type {} code {}", number.ty, number.code),
-        };
-        let text = self.show(&conn.name, &error.payload, 1)?;
+        }
         let _ = self.env.stdout.flush();
-        let _ = write!(self.env.stderr, "Error {code} for: {text}");
+        for reply in bundle.errors {
+            let decoded = of_wire::Message::decode(&reply, conn.dialect).map(|m| m.body);
+            let Ok(Body::Error(error)) = decoded else {
+                let _ = write!(self.env.stderr, "***decode error***");
+                continue;
+            };
+            let code = match error.code {
+                Ok(code) => code.to_string(),
+                Err(number) => format!("type {} code {}", number.ty, number.code),
+            };
+            // An error has the beginning of the request only.
+            let request = bundle.requests.get(&super::conn::xid_of(&reply));
+            let request = request.map_or(error.payload, |m| m.encode(conn.dialect));
+            let text = self.show(&conn.name, &request, 1)?;
+            let _ = write!(self.env.stderr, "Error {code} for: {text}");
+        }
         fatal(format!(
             "talking to {} (Protocol error)",
             conn.stream.name()
         ))
+    }
+}
+
+/// What is known of a bundle under way.
+#[derive(Default)]
+struct Bundle {
+    requests: HashMap<u32, of_wire::Message>,
+    errors: Vec<Vec<u8>>,
+}
+
+impl Bundle {
+    fn note(&mut self, reply: Vec<u8>) {
+        let kind = of_wire::codec::kind_of(&reply);
+        if kind == Ok(of_wire::Kind::OfptError) {
+            self.errors.push(reply);
+        }
     }
 }
