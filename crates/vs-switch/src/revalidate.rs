@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base::{Clock, Instant};
 use dp_api::{DumpedFlow, FlowPut, FlowStats};
+use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 use dp_lang::{Action, Ufid};
 use net_flow::{FlowKey, FlowMask, MiniKey, PortNo};
 use of_xlate::{Dependencies, Input, Purpose, SwitchView, Translation, translate};
@@ -14,10 +15,21 @@ use of_xlate::{Dependencies, Input, Purpose, SwitchView, Translation, translate}
 use crate::backer::Backer;
 use crate::changes::ViewChanges;
 use crate::config::SwitchConfig;
+use crate::control::flow::{DumpFormat, stats_text};
 use crate::megaflow::Megaflow;
 
 /// How long an unused flow is kept when there are more flows than there should be.
 const HURRIED_IDLE: Duration = Duration::from_millis(100);
+
+/// The module under which operations on flows are logged.
+const DPIF: &str = "dpif";
+
+/// How the log shows flows.
+const VERBOSE: DumpFormat = DumpFormat {
+    more: true,
+    after_ufid: "",
+    origin: false,
+};
 
 /// A pass must not take more than this share of the main loop's time.
 const PAUSE_FACTOR: u32 = 4;
@@ -182,6 +194,7 @@ impl Backer {
             flows.push(flow);
             true
         });
+        self.log_dump(&flows, now);
         let idle = self.idle_limit(flows.len());
         let mut kept = 0;
         for flow in &flows {
@@ -219,6 +232,16 @@ impl Backer {
         if let Some(megaflow) = self.shared.megaflows.shard(flow.ufid).get_mut(&flow.ufid) {
             let used = flow.stats.used.unwrap_or(now);
             megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
+        }
+    }
+
+    fn log_dump(&self, flows: &[DumpedFlow], now: Instant) {
+        if log::log_enabled!(target: DPIF, log::Level::Debug) {
+            let (name, names) = (self.display_name(), PortNames::none());
+            for flow in flows {
+                let text = self.flow_text(flow, &names, VERBOSE, now);
+                base::log_limited!(Debug, DPIF, (600, 600), "{name}: flow_dump {text}");
+            }
         }
     }
 
@@ -308,6 +331,7 @@ impl Backer {
         let Some(put) = self.put_of(ufid) else {
             return false;
         };
+        self.log_modified(ufid);
         match self.datapath.flow_put(put) {
             Ok(_) => true,
             Err(error) => {
@@ -319,6 +343,26 @@ impl Backer {
                 );
                 false
             }
+        }
+    }
+
+    fn log_modified(&self, ufid: Ufid) {
+        if !log::log_enabled!(target: DPIF, log::Level::Debug) {
+            return;
+        }
+        let shard = self.shared.megaflows.shard(ufid);
+        if let Some(megaflow) = shard.get(&ufid) {
+            let (key, mask) = (megaflow.key.expand(), megaflow.mask.expand_mask());
+            let names = PortNames::none();
+            let flow = format_flow(&key, Some(&mask), &names, FlowFormat { verbose: true });
+            let actions = format_actions(&megaflow.actions, &names);
+            let name = self.display_name();
+            base::log_limited!(
+                Debug,
+                DPIF,
+                (600, 600),
+                "{name}: put[modify] ufid:{ufid} {flow}, actions:{actions}"
+            );
         }
     }
 
@@ -338,6 +382,16 @@ impl Backer {
     /// Removes a flow, after what it counted was credited.
     pub(crate) fn delete(&self, ufid: Ufid, now: Instant) {
         let stats = self.datapath.flow_del(ufid);
+        if log::log_enabled!(target: DPIF, log::Level::Debug) {
+            let (name, stats) = (self.display_name(), stats.clone().unwrap_or_default());
+            let stats = stats_text(&stats, now);
+            base::log_limited!(
+                Debug,
+                DPIF,
+                (600, 600),
+                "{name}: flow_del ufid:{ufid} , {stats}"
+            );
+        }
         let Some(mut megaflow) = self.shared.megaflows.remove(ufid) else {
             return;
         };

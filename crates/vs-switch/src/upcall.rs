@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use base::Instant;
 use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
+use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 use dp_lang::{Action, Controller, PortNo as DpPort, Ufid, UserCookie};
 use net_flow::types::eth_type;
 use net_flow::{FlowKey, FlowMask, Match, MiniKey, PortNo, Slot, slot};
@@ -129,10 +130,22 @@ impl Shared {
             credited: (0, 0),
             seen: 0,
         };
+        self.log_new_flow(ufid, &megaflow);
         self.megaflows.add(ufid, megaflow);
         if self.flows.fetch_add(1, Ordering::Relaxed) == 0 {
             // The main loop does not look for flows while there is none.
             self.events.push(Event::FlowsExist);
+        }
+    }
+
+    fn log_new_flow(&self, ufid: Ufid, megaflow: &Megaflow) {
+        const TARGET: &str = "dpif_netdev";
+        if log::log_enabled!(target: TARGET, log::Level::Debug) {
+            let names = PortNames::none();
+            let (key, mask) = (megaflow.key.expand(), megaflow.mask.expand_mask());
+            let flow = format_flow(&key, Some(&mask), &names, FlowFormat::default());
+            let actions = format_actions(&megaflow.actions, &names);
+            log::debug!(target: TARGET, "flow_add: ufid:{ufid} {flow}, actions:{actions}");
         }
     }
 
@@ -279,7 +292,6 @@ fn exact_mask(key: &FlowKey) -> FlowMask {
         slot::IN_PORT,
         slot::SKB_PRIORITY,
         slot::PKT_MARK,
-        slot::CT_STATE,
         slot::CT_ZONE,
         slot::CT_MARK,
         slot::CT_LABEL,
@@ -292,6 +304,9 @@ fn exact_mask(key: &FlowKey) -> FlowMask {
     if key.get(slot::VLAN_TCI) != 0 {
         add(&[slot::VLAN_TPID, slot::VLAN2_TCI]);
     }
+    // The other bits of the state mean nothing yet.
+    mask.set(slot::CT_STATE, 0xff);
+    let mut add = |slots: &[Slot]| slots.iter().for_each(|slot| mask.set_exact(*slot));
     const IP: &[Slot] = &[
         slot::NW_PROTO,
         slot::NW_TOS,

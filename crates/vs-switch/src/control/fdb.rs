@@ -1,6 +1,7 @@
 //! `fdb/*`: the MAC tables.
 
 use base::Instant;
+use json::{Json, Object};
 use net_flow::PortNo;
 use net_packet::EthAddr;
 use net_proto::mac_learning::{Station, show};
@@ -10,7 +11,7 @@ use crate::bridge::Bridge;
 use crate::switch::Switch;
 
 pub(super) const COMMANDS: &[Command] = &[
-    command("fdb/show", "bridge", 1, 1, show_table),
+    command("fdb/show", "bridge", 1, 1, show_table).with_json(table_json),
     command("fdb/flush", "[bridge]", 0, 1, flush),
     command("fdb/add", "bridge port vlan mac", 4, 4, add),
     command("fdb/del", "bridge vlan mac", 3, 3, del),
@@ -36,6 +37,27 @@ fn show_table(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
     let bridge = switch.bridge(&args[0])?;
     let entries = bridge.macs.entries(now);
     Ok(show(&entries, |bundle| port_name(bridge, bundle)))
+}
+
+fn table_json(switch: &mut Switch, args: &[String], now: Instant) -> Result<Json, String> {
+    let bridge = switch.bridge(&args[0])?;
+    let entries = bridge.macs.entries(now).into_iter().map(|entry| {
+        let port = port_name(bridge, entry.port);
+        let port = match port.parse::<i64>() {
+            Ok(number) => number.into(),
+            Err(_) => Json::string(port),
+        };
+        let shown = Object::new()
+            .with("port", port)
+            .with("vlan", i64::from(entry.station.vlan))
+            .with("mac", EthAddr::from_u64(entry.station.mac).to_string());
+        let shown = match entry.age {
+            Some(age) => shown.with("age", i64::try_from(age).unwrap_or(i64::MAX)),
+            None => shown.with("static", true),
+        };
+        Json::from(shown)
+    });
+    Ok(Json::Array(entries.collect()))
 }
 
 /// The bridge that is named, or all.

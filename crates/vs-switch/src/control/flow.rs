@@ -10,17 +10,17 @@ use crate::backer::Backer;
 
 /// How flows are dumped.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct DumpFormat {
+pub(crate) struct DumpFormat {
     /// Everything (`-m`).
-    pub more: bool,
+    pub(crate) more: bool,
     /// What stands after the id.
-    pub after_ufid: &'static str,
+    pub(crate) after_ufid: &'static str,
     /// Which datapath has the flow is told with `-m`.
-    pub origin: bool,
+    pub(crate) origin: bool,
 }
 
 /// `packets:..., bytes:..., used:...`.
-pub(super) fn stats_text(stats: &FlowStats, now: Instant) -> String {
+pub(crate) fn stats_text(stats: &FlowStats, now: Instant) -> String {
     let mut text = format!("packets:{}, bytes:{}, used:", stats.packets, stats.bytes);
     match stats.used {
         Some(used) => {
@@ -59,7 +59,7 @@ fn tcp_flags(flags: u16) -> String {
 
 impl Backer {
     /// All flows, the oldest first.
-    pub(super) fn flows(&self) -> Vec<DumpedFlow> {
+    pub(crate) fn flows(&self) -> Vec<DumpedFlow> {
         let mut flows = Vec::new();
         self.datapath.flow_dump(&mut |flow| {
             flows.push(flow);
@@ -71,7 +71,7 @@ impl Backer {
     }
 
     /// A flow in one line.
-    pub(super) fn flow_text(
+    pub(crate) fn flow_text(
         &self,
         flow: &DumpedFlow,
         names: &PortNames,

@@ -5,13 +5,14 @@ mod dpctl;
 mod dpif;
 mod dummy;
 mod fdb;
-mod flow;
+pub(crate) mod flow;
 mod netdev;
 mod trace;
 mod upcall;
 
 use base::Instant;
-use io::control::Commands;
+use io::control::{Commands, Format};
+use json::Json;
 
 use crate::backer::Backer;
 use crate::bridge::Bridge;
@@ -20,6 +21,9 @@ use crate::switch::Switch;
 /// A command: the answer, or the text of an error.
 type Run = fn(&mut Switch, &[String], Instant) -> Result<String, String>;
 
+/// The same, as JSON.
+type RunJson = fn(&mut Switch, &[String], Instant) -> Result<Json, String>;
+
 /// A command with its usage and the numbers of arguments that it takes.
 pub(crate) struct Command {
     name: &'static str,
@@ -27,6 +31,16 @@ pub(crate) struct Command {
     min: usize,
     max: usize,
     run: Run,
+    /// The answer as JSON, for commands that have one of their own.
+    json: Option<RunJson>,
+}
+
+impl Command {
+    /// The same command with an answer of its own for clients that want JSON.
+    const fn with_json(mut self, json: RunJson) -> Self {
+        self.json = Some(json);
+        self
+    }
 }
 
 const fn command(
@@ -42,6 +56,7 @@ const fn command(
         min,
         max,
         run,
+        json: None,
     }
 }
 
@@ -65,16 +80,24 @@ fn all() -> impl Iterator<Item = &'static Command> {
 /// Registers all commands of a switch, which `switch` finds in what the daemon works on.
 pub fn register<C: 'static>(commands: &mut Commands<C>, switch: fn(&mut C) -> &mut Switch) {
     for command in all() {
-        let run = command.run;
-        commands.answer(
+        let (run, json) = (command.run, command.json);
+        commands.register(
             command.name,
             command.usage,
             command.min,
             command.max,
-            move |context, args| {
+            move |context, call| {
                 let switch = switch(context);
                 let now = switch.env.clock.now();
-                run(switch, args, now)
+                match json {
+                    Some(json) if call.format == Format::Json => {
+                        match json(switch, &call.args, now) {
+                            Ok(value) => call.responder.reply_json(value),
+                            Err(error) => call.responder.error(error),
+                        }
+                    }
+                    _ => call.responder.finish(run(switch, &call.args, now)),
+                }
             },
         );
     }
