@@ -37,9 +37,7 @@ fn operate(stack: &Stack) {
         .is_some_and(|e| e.contains("version negotiation"));
     assert!(counted.is_ok() || refused, "{counted:?}");
 
-    if stack.tools.join("ovsdb-client").exists() {
-        ask_the_database(&running);
-    }
+    ask_the_database(&running);
     assert!(running.appctl(&["ofproto/list"]).unwrap().contains("br0"));
     let trace = running.appctl(&[
         "ofproto/trace",
