@@ -51,9 +51,8 @@ fn step(what: &str) {
 
 /// Builds the release programs.
 pub(crate) fn build() -> Result<(), String> {
-    let status = Command::new(env!("CARGO"))
+    let status = layers::cargo()
         .args(["build", "--release", "--quiet", "-p", "sluice"])
-        .current_dir(layers::root())
         .status()
         .map_err(|e| format!("cargo: {e}"))?;
     if status.success() {

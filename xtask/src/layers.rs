@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// One line of `layers.txt`.
 struct Row {
@@ -13,6 +14,26 @@ struct Row {
 pub(crate) fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest).to_path_buf()
+}
+
+/// Cargo, as it would run from a shell: what `cargo xtask` put into the environment about
+/// its own package would make build scripts run anew.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let own = [
+            "CARGO_PKG_",
+            "CARGO_MANIFEST_",
+            "CARGO_CRATE_",
+            "CARGO_BIN_",
+        ];
+        if own.iter().any(|prefix| text.starts_with(prefix)) {
+            command.env_remove(&name);
+        }
+    }
+    command.current_dir(root());
+    command
 }
 
 /// Fails with one line per edge that `layers.txt` does not allow.
@@ -105,7 +126,7 @@ fn actual_edges() -> Result<BTreeMap<String, BTreeSet<String>>, String> {
             "-e",
             "normal,build",
         ];
-        let output = std::process::Command::new(env!("CARGO"))
+        let output = cargo()
             .args(args)
             .args(["--format", "{p}", "--manifest-path"])
             .arg(manifest)

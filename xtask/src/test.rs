@@ -49,7 +49,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         ]),
     )?;
     step("layers", layers::check())?;
-    let mut tests = Command::new(env!("CARGO"));
+    let mut tests = layers::cargo();
     tests
         .args(["test", "--workspace", "--quiet"])
         .env("SLUICE_SKIP_LOG", &skips);
@@ -72,14 +72,13 @@ fn step(name: &str, result: Result<(), String>) -> Result<(), String> {
 }
 
 fn cargo(args: &[&str]) -> Result<(), String> {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = layers::cargo();
     command.args(args);
     status(command)
 }
 
 fn status(mut command: Command) -> Result<(), String> {
     let status = command
-        .current_dir(layers::root())
         .status()
         .map_err(|e| format!("{}: {e}", command.get_program().display()))?;
     if status.success() {
