@@ -89,11 +89,30 @@ const MIN_PAUSE: Duration = Duration::from_secs(1);
 const DEFAULT_MAX_BACKOFF: Duration = Duration::from_secs(8);
 const DEFAULT_PROBE: Duration = Duration::from_secs(5);
 
+/// Whose log lines the machine writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wording {
+    /// Those of module `reconnect`, as for OVSDB.
+    Reconnect,
+    /// Those of module `rconn`, as for OpenFlow.
+    Rconn,
+}
+
+impl Wording {
+    fn module(self) -> &'static str {
+        match self {
+            Self::Reconnect => "reconnect",
+            Self::Rconn => "rconn",
+        }
+    }
+}
+
 /// The machine.
 #[derive(Debug)]
 pub struct Reconnect {
     name: String,
     quiet: bool,
+    wording: Wording,
     min_backoff: Duration,
     max_backoff: Duration,
     probe_interval: Option<Duration>,
@@ -128,6 +147,7 @@ impl Reconnect {
         Self {
             name: "void".to_owned(),
             quiet: false,
+            wording: Wording::Reconnect,
             min_backoff: MIN_PAUSE,
             max_backoff: DEFAULT_MAX_BACKOFF,
             probe_interval: Some(DEFAULT_PROBE),
@@ -153,6 +173,11 @@ impl Reconnect {
     /// Logs at debug level only.
     pub fn set_quiet(&mut self, quiet: bool) {
         self.quiet = quiet;
+    }
+
+    /// Sets whose log lines it writes.
+    pub fn set_wording(&mut self, wording: Wording) {
+        self.wording = wording;
     }
 
     /// The name in log lines, usually whom to connect to.
@@ -304,13 +329,17 @@ impl Reconnect {
             }
             _ if self.backoff >= self.max_backoff => {}
             _ => {
-                let what = if self.passive { "listen" } else { "connection" };
+                let what = match (self.passive, self.wording) {
+                    (true, _) => "listen attempt",
+                    (false, Wording::Reconnect) => "connection attempt",
+                    (false, Wording::Rconn) => "connection",
+                };
                 let how = if error.is_some() {
                     "failed"
                 } else {
                     "timed out"
                 };
-                self.log(&format!("{what} attempt {how}{text}"), error.is_some());
+                self.log(&format!("{what} {how}{text}"), error.is_some());
             }
         }
     }
@@ -329,10 +358,10 @@ impl Reconnect {
             self.log(&format!("waiting {seconds} seconds before {what}"), false);
         } else {
             if self.backoff < self.max_backoff {
-                let what = if self.passive {
-                    "try to listen"
-                } else {
-                    "reconnect"
+                let what = match (self.passive, self.wording) {
+                    (true, _) => "try to listen",
+                    (false, Wording::Reconnect) => "reconnect",
+                    (false, Wording::Rconn) => "retry connections",
                 };
                 let text = format!(
                     "continuing to {what} in the background but suppressing further logging"
@@ -349,7 +378,7 @@ impl Reconnect {
             (false, true) => log::Level::Warn,
             (false, false) => log::Level::Info,
         };
-        log::log!(target: "reconnect", level, "{}: {text}", self.name);
+        log::log!(target: self.wording.module(), level, "{}: {text}", self.name);
     }
 
     /// Tells that an attempt has begun.
@@ -436,7 +465,8 @@ impl Reconnect {
             }
             self.seqno += 1;
         }
-        log::debug!(target: "reconnect", "{}: entering {}", self.name, state.name());
+        log::debug!(target: self.wording.module(),
+            "{}: entering {}", self.name, state.name());
         self.state = state;
         self.entered = now;
     }
@@ -477,8 +507,12 @@ impl Reconnect {
             State::Connecting | State::Reconnect => Some(Action::Disconnect),
             State::Active => {
                 let idle = now.since(self.last_activity.max(self.entered));
-                log::debug!(target: "reconnect",
-                    "{}: idle {} ms, sending inactivity probe", self.name, idle.as_millis());
+                let idle = match self.wording {
+                    Wording::Reconnect => format!("{} ms", idle.as_millis()),
+                    Wording::Rconn => format!("{} seconds", idle.as_secs()),
+                };
+                log::debug!(target: self.wording.module(),
+                    "{}: idle {idle}, sending inactivity probe", self.name);
                 self.enter(State::Idle, now);
                 Some(Action::Probe)
             }
@@ -489,7 +523,7 @@ impl Reconnect {
                     log::Level::Error
                 };
                 let seconds = short_seconds(now.since(self.entered));
-                log::log!(target: "reconnect", level,
+                log::log!(target: self.wording.module(), level,
                     "{}: no response to inactivity probe after {seconds} seconds, disconnecting",
                     self.name);
                 Some(Action::Disconnect)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::Instant;
-use net_flow::Match;
+use net_flow::{FlowMask, KEY_WORDS, Match};
 use of_wire::action::{CheckParams, Controller, Output as OutputAction, check};
 use of_wire::message::{FlowMod, FlowModCommand, FlowModFlags, PacketOut};
 use of_wire::version::formats_of;
@@ -95,12 +95,8 @@ impl Bridge {
         if !is_known {
             return Err(ErrorCode::OfpbrcBadPort);
         }
-        check_actions(
-            &mut packet.actions,
-            &packet.metadata,
-            ANY_TABLE,
-            asked.version,
-        )?;
+        let matching = exact_match(packet);
+        check_actions(&mut packet.actions, &matching, ANY_TABLE, asked.version)?;
         check_references(&packet.actions)?;
         facts.check_actions(&packet.actions)
     }
@@ -281,6 +277,18 @@ fn normal() -> Vec<Action> {
         port: PortNo::NORMAL,
         max_len: 0,
     })]
+}
+
+/// The match of just this packet.
+fn exact_match(packet: &PacketOut) -> Match {
+    let mut key = net_flow::extract::metadata(packet.metadata.key());
+    let mut buffer = net_packet::Packet::from_frame(&packet.packet);
+    net_flow::extract::extract(&mut buffer, &mut key, net_flow::extract::MAX_VLANS);
+    let mut mask = FlowMask::new();
+    for word in 0..KEY_WORDS {
+        mask.set_word(word, u64::MAX);
+    }
+    Match::new(&key, mask)
 }
 
 /// The table of actions that belong to none.

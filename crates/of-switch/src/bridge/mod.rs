@@ -161,6 +161,8 @@ pub struct Bridge {
     passed: u64,
     /// The newest version that the owner was asked to tell of.
     awaited: u64,
+    /// Names that controllers gave to tables.
+    table_names: BTreeMap<u8, String>,
     in_band: InBand,
     fails_open: bool,
     bundle_idle_timeout: Duration,
@@ -181,6 +183,7 @@ impl Bridge {
             frag: FragMode::Normal,
             passed: 0,
             awaited: 0,
+            table_names: BTreeMap::new(),
             in_band: InBand::default(),
             fails_open: false,
             bundle_idle_timeout: DEFAULT_IDLE_TIMEOUT,

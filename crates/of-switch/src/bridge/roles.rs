@@ -59,7 +59,7 @@ impl Bridge {
             for (other, conn) in &mut self.conns {
                 if *other != id && conn.role == ControllerRole::Primary {
                     conn.role = ControllerRole::Secondary;
-                    let has_message = |v: &Version| *v >= Version::V14;
+                    let has_message = |v: &Version| *v >= Version::V13;
                     let Some(version) = conn.version().filter(has_message) else {
                         continue;
                     };

@@ -24,6 +24,9 @@ impl Bridge {
             let settings = self.config.tables.get(&id);
             if settings != old.tables.get(&id) {
                 let settings = settings.cloned().unwrap_or_else(TableSettings::default);
+                if !settings.name.is_empty() {
+                    self.table_names.remove(&id);
+                }
                 let changes = self.tables.configure(id, settings);
                 self.note_changes(changes, now);
             }

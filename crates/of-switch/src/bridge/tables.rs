@@ -61,8 +61,14 @@ impl Bridge {
         asked: &Asked<'_>,
         request: &Part<TableFeatures>,
     ) -> Result<(), ErrorCode> {
-        if !request.entries.is_empty() || request.more {
-            return Err(ErrorCode::OfptffcEperm);
+        for entry in &request.entries {
+            self.check_table_change(entry, asked.version)?;
+        }
+        for entry in &request.entries {
+            self.table_names.insert(entry.table, entry.name.clone());
+        }
+        if request.more {
+            return Ok(());
         }
         let features = (0..INTERNAL_TABLE).filter_map(|id| self.table_features(id, asked.version));
         let features: Vec<TableFeatures> = features.collect();
@@ -130,6 +136,36 @@ impl Bridge {
         Ok(())
     }
 
+    /// A controller may give a table a name, unless the database has; nothing else changes.
+    fn check_table_change(
+        &self,
+        wanted: &TableFeatures,
+        version: Version,
+    ) -> Result<(), ErrorCode> {
+        if wanted.table >= INTERNAL_TABLE {
+            return Err(ErrorCode::OfptffcBadTable);
+        }
+        let current = self.table_features(wanted.table, version);
+        let current = current.ok_or(ErrorCode::OfptffcBadTable)?;
+        let settings = self.tables.settings(wanted.table);
+        let is_named = settings.is_some_and(|s| !s.name.is_empty());
+        if is_named && wanted.name != current.name {
+            return Err(ErrorCode::OfptffcEperm);
+        }
+        if wanted.max_entries != current.max_entries {
+            return Err(ErrorCode::OfptffcEperm);
+        }
+        Ok(())
+    }
+
+    /// The name that the database gives a table, else that of a controller.
+    fn table_name(&self, id: u8) -> String {
+        let settings = self.tables.settings(id);
+        let named = settings.map(|s| &s.name).filter(|name| !name.is_empty());
+        let name = named.or_else(|| self.table_names.get(&id));
+        name.cloned().unwrap_or_default()
+    }
+
     fn table_stats(&self, id: u8) -> Option<TableStats> {
         let table = self.tables.table(id)?;
         Some(TableStats {
@@ -155,7 +191,7 @@ impl Bridge {
         let fields = || Field::all().iter().copied();
         Some(TableFeatures {
             table: id,
-            name: settings.name.clone(),
+            name: self.table_name(id),
             metadata_match: u64::MAX,
             metadata_write: u64::MAX,
             max_entries: settings.flow_limit.unwrap_or(MAX_ENTRIES),

@@ -228,6 +228,10 @@ impl Conn {
 
     /// Sends bytes of a whole message.
     pub(crate) fn send_bytes(&mut self, bytes: Vec<u8>) {
+        // What a version has no message for is not said.
+        if bytes.is_empty() {
+            return;
+        }
         self.outgoing_bytes += bytes.len();
         self.outgoing.push_back(Outgoing {
             bytes,

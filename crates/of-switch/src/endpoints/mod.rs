@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};
 use std::time::Duration;
 
-use ::io::reconnect::{Action, Reconnect};
+use ::io::reconnect::{Action, Reconnect, Wording};
 use ::io::stream::{OPENFLOW_PORT, is_passive};
 use ::io::{Event, Interest, Listener, Net, Poll, Stream, Token};
 use base::Instant;
@@ -175,6 +175,7 @@ impl Endpoints {
                 reconnect: {
                     let mut reconnect = Reconnect::new(now);
                     reconnect.set_name(&name);
+                    reconnect.set_wording(Wording::Rconn);
                     reconnect.enable(now);
                     reconnect
                 },
@@ -472,6 +473,7 @@ impl Endpoints {
             config.versions = bridge.versions();
             let mut probes = Reconnect::new(now);
             probes.set_name(&config.name);
+            probes.set_wording(Wording::Rconn);
             probes.set_quiet(true);
             probes.set_probe_interval(service.settings.inactivity_probe);
             probes.connected(now);

@@ -100,10 +100,17 @@ const REASONS: [&str; 6] = [
     "packet_out",
 ];
 
+/// Reason of a packet that matched nothing where no rule says what to do: it has no name.
+const IMPLICIT_MISS: u8 = 7;
+
 /// The name of a packet-in reason, or its number.
 pub fn reason_name(reason: u8) -> String {
     let name = REASONS.get(usize::from(reason));
-    name.map_or_else(|| reason.to_string(), |name| (*name).to_owned())
+    match name {
+        Some(name) => (*name).to_owned(),
+        None if reason == IMPLICIT_MISS => String::new(),
+        None => reason.to_string(),
+    }
 }
 
 fn reason_by_name(name: &str) -> Option<u8> {
