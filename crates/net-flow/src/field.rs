@@ -126,7 +126,14 @@ impl Prereq {
             Self::Ip => ip(),
             Self::Mpls => eth(&[eth_type::MPLS, eth_type::MPLS_MULTICAST]),
             Self::Nsh => eth(&[eth_type::NSH]),
-            Self::Ct => key.get(slot::CT_STATE) & mask.get(slot::CT_STATE) & 0x20 != 0,
+            Self::Ct => {
+                // Something that only a valid connection has, or said not to be invalid.
+                let mask = mask.get(slot::CT_STATE);
+                let state = key.get(slot::CT_STATE) & mask;
+                let (invalid, tracked, valid) = (0x10, 0x20, 0xcf);
+                state & valid != 0
+                    || (state & tracked != 0 && mask & invalid != 0 && state & invalid == 0)
+            }
             Self::Tcp => l4(ip_proto::TCP),
             Self::Udp => l4(ip_proto::UDP),
             Self::Sctp => l4(ip_proto::SCTP),

@@ -269,7 +269,7 @@ impl Printer<'_> {
         self.value_hex("gtpu_flags", slot::TUN_GTPU_FLAGS);
         self.value_dec("gtpu_msgtype", slot::TUN_GTPU_MSGTYPE);
         if self.has(slot::TUN_FLAGS) {
-            self.flags("tun_flags", slot::TUN_FLAGS, &TUNNEL, 1);
+            self.flags("tun_flags", slot::TUN_FLAGS, &TUNNEL, u32::MAX);
         }
     }
 

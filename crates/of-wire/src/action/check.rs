@@ -353,6 +353,8 @@ impl Checker<'_, '_> {
             Action::SetField(a) => {
                 let vid_without_tag = a.field == Field::VlanVid && !self.has_vlan();
                 if !self.meets(a.field) || vid_without_tag {
+                    let name = a.field.info().name;
+                    super::codec::warn(|| format!("set_field {name} lacks correct prerequisites"));
                     return Err(ErrorCode::OfpbacMatchInconsistent);
                 }
                 a.flow_has_vlan = self.has_vlan();

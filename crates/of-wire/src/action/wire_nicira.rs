@@ -471,7 +471,7 @@ pub(super) fn encode_nicira(out: &mut Vec<u8>, action: &Action, version: Version
         Action::Move(a) if a.onf && version >= Version::V13 => {
             vendor_action(out, ONF_VENDOR, 3200, |out| {
                 out.zeros(2);
-                wire_standard::put_copy(out, a);
+                wire_standard::put_copy(out, a, version);
             });
         }
         Action::Move(a) => nicira(out, 6, |out| {

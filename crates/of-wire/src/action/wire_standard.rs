@@ -10,7 +10,7 @@ use super::codec::{Raw, output, vlan_type};
 use super::header::is_mpls_type;
 use super::{Action, Enqueue, Move, SetField, SetForm, SetL4Port, SetVlan};
 use crate::error::ErrorCode;
-use crate::oxm::{pull_action_field, pull_entry, put_action_header, put_entry};
+use crate::oxm::{pull_action_field, pull_entry, put_entry, put_field_header};
 use crate::version::Version;
 use crate::wire::{Put, Reader};
 
@@ -509,11 +509,16 @@ fn encode_fields(out: &mut Vec<u8>, action: &Action, version: Version) -> bool {
             }
             version < Version::V12 && a.form == SetForm::SetField && put_legacy(out, a, version)
         }
+        Action::SetTunnel { id, .. } if version >= Version::V12 => {
+            let id = u128::from(*id);
+            put_set_field(out, version, Field::TunId, id, u128::from(u64::MAX));
+            true
+        }
         Action::Move(a) if version >= Version::V15 => {
             let start = out.len();
             out.u16(28);
             out.u16(0);
-            put_copy(out, a);
+            put_copy(out, a, version);
             out.pad8(start);
             let len = out.len() - start;
             out.set_u16(start + 2, len as u16);
@@ -524,13 +529,14 @@ fn encode_fields(out: &mut Vec<u8>, action: &Action, version: Version) -> bool {
 }
 
 /// Appends what follows the header in a `copy_field`.
-pub(super) fn put_copy(out: &mut Vec<u8>, a: &Move) {
+pub(super) fn put_copy(out: &mut Vec<u8>, a: &Move, version: Version) {
     out.u16(a.src.bits);
     out.u16(a.src.offset);
     out.u16(a.dst.offset);
     out.u16(0);
-    put_action_header(out, a.src.field);
-    put_action_header(out, a.dst.field);
+    for field in [a.src.field, a.dst.field] {
+        put_field_header(out, field, version as u8, false);
+    }
 }
 
 /// A set-field as an action of OpenFlow 1.0 or 1.1, if one does the same.
