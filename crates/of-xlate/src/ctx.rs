@@ -13,7 +13,7 @@ use crate::error::XlateError;
 use crate::flow::Flow;
 use crate::recirc::{FrozenState, StackItem};
 use crate::trace::{NodeId, NodeKind, Trace};
-use crate::translation::{Dependencies, Input};
+use crate::translation::{Dependencies, Input, Remark};
 use crate::view::{BridgeView, Port, SwitchView};
 use crate::work::Work;
 
@@ -61,7 +61,7 @@ pub(crate) struct Ctx<'a> {
     pub(crate) effects: Vec<Effect>,
     pub(crate) slow: SlowPath,
     pub(crate) error: Option<XlateError>,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) remarks: Vec<Remark>,
     pub(crate) dependencies: Dependencies,
     pub(crate) frozen: Vec<Arc<FrozenState>>,
     pub(crate) work: Vec<Work>,
@@ -154,20 +154,26 @@ impl Ctx<'_> {
         }
     }
 
-    /// Tells the operator of something wrong: in the trace, or as a warning to be logged if
-    /// a packet is at hand.
+    /// Tells the operator of something wrong: in the trace, or as a remark for the log if a
+    /// packet is at hand.
     pub(crate) fn warn(&mut self, text: String) {
-        self.complain(NodeKind::Error, text);
+        self.remark(NodeKind::Error, text);
     }
 
-    pub(crate) fn complain(&mut self, kind: NodeKind, text: String) {
+    /// Tells the operator of something odd.
+    pub(crate) fn inform(&mut self, text: String) {
+        self.remark(NodeKind::Warning, text);
+    }
+
+    fn remark(&mut self, kind: NodeKind, text: String) {
+        let is_error = kind == NodeKind::Error;
         if let Some(trace) = &mut self.trace {
             trace.add(kind, text);
         } else if self.input.packet.is_some() {
             let flow = crate::trace::flow_text(&self.flow.base, &Names::default());
             let bridge = &self.bridge.name;
-            let line = format!("{text} on bridge {bridge} while processing {flow}");
-            self.warnings.push(line);
+            let text = format!("{text} on bridge {bridge} while processing {flow}");
+            self.remarks.push(Remark { is_error, text });
         }
     }
 }

@@ -41,7 +41,7 @@ pub use error::XlateError;
 pub use recirc::{FrozenState, RecircTable, StackItem};
 pub use report::{Report, trace};
 pub use trace::{NodeKind, Trace};
-pub use translation::{Dependencies, Input, Lookup, Purpose, Translation, translate};
+pub use translation::{Dependencies, Input, Lookup, Purpose, Remark, Translation, translate};
 pub use view::{
     BridgeId, BridgeView, Bundle, FragmentMode, Patch, PatchCounters, Port, PortFlags,
     PriorityTags, SpanningState, SwitchView, VlanMode, VlanSet,

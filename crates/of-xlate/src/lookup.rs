@@ -12,7 +12,7 @@ use crate::effect::Effect;
 use crate::error::XlateError;
 use crate::finish;
 use crate::trace::{NodeId, NodeKind};
-use crate::translation::Lookup;
+use crate::translation::{Lookup, Remark};
 use crate::view::FragmentMode;
 use crate::work::Work;
 
@@ -132,8 +132,11 @@ impl Ctx<'_> {
                 let port = self.input_port();
                 if port.is_none() {
                     let number = self.flow.in_port();
-                    self.warnings
-                        .push(format!("packet-in on unknown OpenFlow port {number}"));
+                    let text = format!("packet-in on unknown OpenFlow port {number}");
+                    self.remarks.push(Remark {
+                        is_error: true,
+                        text,
+                    });
                 }
                 port.is_some_and(|p| !p.flags.no_packet_in)
             }

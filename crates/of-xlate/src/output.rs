@@ -74,10 +74,7 @@ impl Ctx<'_> {
     }
 
     pub(crate) fn skip_input_port(&mut self) {
-        self.complain(
-            NodeKind::Warning,
-            "skipping output to input port".to_string(),
-        );
+        self.inform("skipping output to input port".to_string());
     }
 
     pub(crate) fn push_output(&mut self, port: PortNo, last: bool, truncated: bool) {

@@ -266,7 +266,8 @@ fn endless_resubmits_end() {
     assert_eq!(result.error, Some(crate::XlateError::RecursionTooDeep));
     assert_eq!(actions(&result), "drop");
     assert!(
-        result.warnings[0]
+        result.remarks[0]
+            .text
             .starts_with("over max translation depth 64 on bridge br1 while processing in_port=1,")
     );
     let many: Vec<Spec> = (0..64)

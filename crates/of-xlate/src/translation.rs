@@ -41,7 +41,7 @@ pub struct Input<'a> {
     /// The packet's key; the input port is the OpenFlow number.
     pub key: &'a FlowKey,
     /// The packet, if there is one: then the translation sees its own effects, and
-    /// warnings are worth logging.
+    /// remarks are worth logging.
     pub packet: Option<&'a [u8]>,
     /// Actions to carry out in place of a lookup in table 0.
     pub actions: Option<Arc<[Action]>>,
@@ -85,6 +85,15 @@ impl Dependencies {
     }
 }
 
+/// Something for the log that a translation came upon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// Whether something is wrong, rather than odd.
+    pub is_error: bool,
+    /// The line.
+    pub text: String,
+}
+
 /// What a translation came to.
 #[derive(Debug)]
 pub struct Translation {
@@ -101,7 +110,7 @@ pub struct Translation {
     /// Why it failed; then there are no actions.
     pub error: Option<XlateError>,
     /// What is worth a line in the log.
-    pub warnings: Vec<String>,
+    pub remarks: Vec<Remark>,
     /// What it depends on.
     pub dependencies: Dependencies,
     /// The frozen states that the actions name; they live as long as these references.
@@ -137,7 +146,7 @@ impl Translation {
             effects: Vec::new(),
             slow: SlowPath::default(),
             error: Some(error),
-            warnings: Vec::new(),
+            remarks: Vec::new(),
             dependencies: Dependencies::default(),
             frozen: Vec::new(),
             final_key,
@@ -160,7 +169,7 @@ pub fn translate(view: &SwitchView, input: &Input<'_>, trace: Option<&mut Trace>
         effects: Vec::new(),
         slow: SlowPath::default(),
         error: None,
-        warnings: Vec::new(),
+        remarks: Vec::new(),
         dependencies: Dependencies::default(),
         frozen: Vec::new(),
         work: Vec::new(),
@@ -299,7 +308,7 @@ impl Ctx<'_> {
             effects: self.effects,
             slow,
             error: self.error.filter(|e| *e != XlateError::ForwardingDisabled),
-            warnings: self.warnings,
+            remarks: self.remarks,
             dependencies: self.dependencies,
             frozen: self.frozen,
             final_key,

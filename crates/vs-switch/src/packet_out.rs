@@ -9,7 +9,7 @@ use of_wire::message::PacketOut;
 use of_xlate::{Input, Purpose, translate};
 
 use crate::switch::Switch;
-use crate::upcall::log_warnings;
+use crate::upcall::log_remarks;
 
 impl Switch {
     /// Sends a packet through actions, with the newest published view.
@@ -41,7 +41,7 @@ impl Switch {
         };
         self.counters.xlate_actions.inc();
         let translation = translate(&view, &input, None);
-        log_warnings(&translation);
+        log_remarks(&translation);
         if translation.error.is_some() {
             return Err(ErrorCode::OfpfmfcUnknown);
         }

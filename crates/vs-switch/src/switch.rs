@@ -256,7 +256,13 @@ impl Switch {
         };
         let own = |i: &&String| owner.interfaces[*i].port == port;
         let interfaces: Vec<String> = owner.interfaces.keys().filter(own).cloned().collect();
-        owner.macs.flush_port(removed.bundle);
+        let stations = owner.macs.flush_port(removed.bundle);
+        // What was behind this port may have been seen by other bridges through patch ports.
+        for other in self.bridges.values() {
+            for station in &stations {
+                other.macs.forget_station(*station);
+            }
+        }
         for name in interfaces {
             self.remove_interface(bridge, &name, now);
         }

@@ -1,6 +1,7 @@
 //! Packets that the datapath has no flow for, or was told to hand over.  This runs on the
 //! datapath's threads: it reads the published view and takes no lock that a slow step holds.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,10 +10,12 @@ use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 use dp_lang::{Action, Controller, PortNo as DpPort, Ufid, UserCookie};
 use net_flow::types::eth_type;
-use net_flow::{FlowKey, FlowMask, Match, MiniKey, PortNo, Slot, slot};
+use net_flow::{FlowKey, FlowMask, Match, MiniKey, Names, PortNo, Slot, slot};
 use of_switch::PacketInEvent;
 use of_wire::message::{PacketIn, PacketInReason};
-use of_xlate::{Effect, Input, Purpose, SwitchView, Translation, translate};
+use of_xlate::{
+    Effect, Input, Purpose, Remark, SwitchView, Translation, XlateError, trace, translate,
+};
 
 use crate::backer::Shared;
 use crate::events::Event;
@@ -66,7 +69,11 @@ impl Shared {
             now,
         };
         let translation = translate(view, &input, None);
-        log_warnings(&translation);
+        log_remarks(&translation);
+        if let Some(XlateError::RecursionTooDeep | XlateError::TooManyResubmits) = translation.error
+        {
+            log_endless(view, &input);
+        }
         Some(translation)
     }
 
@@ -216,10 +223,27 @@ impl Shared {
     }
 }
 
-pub(crate) fn log_warnings(translation: &Translation) {
-    for warning in &translation.warnings {
-        base::log_limited!(Warn, "ofproto_dpif_xlate", (1, 5), "{warning}");
+pub(crate) fn log_remarks(translation: &Translation) {
+    for Remark { is_error, text } in &translation.remarks {
+        if *is_error {
+            base::log_limited!(Warn, "ofproto_dpif_xlate", (1, 5), "{text}");
+        } else {
+            base::log_limited!(Info, "ofproto_dpif_xlate", (1, 5), "{text}");
+        }
     }
+}
+
+/// Logs how a translation went that did not come to an end.
+fn log_endless(view: &SwitchView, input: &Input<'_>) {
+    // The trace is long to make and to read, so it is not made for a line that is not logged.
+    let text = LazyCell::new(|| {
+        let input = Input {
+            purpose: Purpose::Trace,
+            ..input.clone()
+        };
+        trace(view, &input, &PortNames::none(), &Names::default()).text
+    });
+    base::log_limited!(Warn, "ofproto_dpif_upcall", (1, 1), "{}", *text);
 }
 
 fn reason(number: u8) -> PacketInReason {

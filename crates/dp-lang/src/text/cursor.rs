@@ -2,6 +2,7 @@
 
 /// A number as C's `%i` reads it: `0x` hexadecimal, leading `0` octal, else decimal.
 pub(super) fn parse_number(text: &str) -> Option<u128> {
+    let text = text.trim_ascii();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return u128::from_str_radix(digits, 16).ok();
     }

@@ -447,14 +447,17 @@ impl MacTable {
         true
     }
 
-    /// Forgets everything.
+    /// Forgets all that was learned; static entries stay.
     pub fn flush(&self) {
-        self.forget(&mut self.slow(), |_, _| true);
+        self.forget(&mut self.slow(), |_, entry| {
+            entry.expires.load(Ordering::Relaxed) != NEVER
+        });
     }
 
-    /// Forgets the stations behind a port.
-    pub fn flush_port(&self, port: MacPort) {
-        self.forget(&mut self.slow(), |_, p| p == port);
+    /// Forgets the stations behind a port, and tells which they were.
+    pub fn flush_port(&self, port: MacPort) -> Vec<Station> {
+        let behind = |_, entry: &Entry| entry.port.load(Ordering::Relaxed) == port;
+        self.forget(&mut self.slow(), behind)
     }
 
     /// Forgets the stations of a VLAN.
@@ -462,19 +465,27 @@ impl MacTable {
         self.forget(&mut self.slow(), |station, _| station.vlan == vlan);
     }
 
-    fn forget(&self, slow: &mut Slow, which: impl Fn(Station, MacPort) -> bool) {
+    /// Forgets one station.
+    pub fn forget_station(&self, station: Station) {
+        self.take(&mut self.slow(), station);
+    }
+
+    fn forget(&self, slow: &mut Slow, which: impl Fn(Station, &Entry) -> bool) -> Vec<Station> {
+        let mut forgotten = Vec::new();
         for shard in &self.shards {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
             let chosen: Vec<Station> = shard
                 .iter()
-                .filter(|(s, e)| which(**s, e.port.load(Ordering::Relaxed)))
+                .filter(|(s, e)| which(**s, e))
                 .map(|(s, _)| *s)
                 .collect();
             drop(shard);
-            for station in chosen {
-                self.take(slow, station);
+            for station in &chosen {
+                self.take(slow, *station);
             }
+            forgotten.extend(chosen);
         }
+        forgotten
     }
 
     /// All entries, the least recently used first.
@@ -654,10 +665,14 @@ mod tests {
         let table = MacTable::new();
         table.learn(seen(1, 1), at(0));
         table.learn(seen(2, 2), at(0));
-        table.flush_port(1);
+        assert_eq!(table.flush_port(1), [station(1)]);
         assert_eq!(table.lookup(station(1)), None);
         assert_eq!(table.lookup(station(2)), Some(2));
+        table.add_static(station(3), 3);
         table.flush();
+        assert_eq!(table.lookup(station(2)), None);
+        assert_eq!(table.lookup(station(3)), Some(3));
+        table.forget_station(station(3));
         assert_eq!(table.stats().entries, 0);
     }
 }

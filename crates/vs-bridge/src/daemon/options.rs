@@ -21,6 +21,7 @@ enum Id {
     EnableDummy,
     DisableSystem,
     DisableSystemRoute,
+    DummyNuma,
     Dpdk,
     Help,
     Version,
@@ -47,6 +48,7 @@ fn table() -> Vec<Opt<Id>> {
         Opt::optional("enable-dummy", None, Id::EnableDummy),
         Opt::flag("disable-system", None, Id::DisableSystem),
         Opt::flag("disable-system-route", None, Id::DisableSystemRoute),
+        Opt::required("dummy-numa", None, Id::DummyNuma),
         Opt::optional("dpdk", None, Id::Dpdk),
         Opt::flag("help", Some('h'), Id::Help),
         Opt::flag("version", Some('V'), Id::Version),
@@ -86,7 +88,8 @@ pub(super) fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Par
             }
             Id::DisableSystem => options.choice.disable_system = true,
             // There is no use of the system's routes that it could switch off.
-            Id::DisableSystemRoute => {}
+            // Nor does where threads run depend on the machine's nodes.
+            Id::DisableSystemRoute | Id::DummyNuma => {}
             Id::Dpdk => {
                 return Err(
                     "--dpdk must be configured via the database (other_config:dpdk-init)"
