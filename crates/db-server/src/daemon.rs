@@ -161,7 +161,10 @@ fn serve(
         None => None,
     };
     core.complete();
-    log::info!(target: "ovsdb_server", "{}", io::daemon::version_text("ovsdb-server"));
+    // With a command to run this is more of a tool, of which nobody wants to read that.
+    if child.is_none() {
+        log::info!(target: "ovsdb_server", "{}", io::daemon::version_text("ovsdb-server"));
+    }
     ready(waker);
     let mut events = Vec::new();
     while core.end().is_none() {

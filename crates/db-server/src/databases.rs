@@ -70,8 +70,8 @@ impl Server {
         let name = served.name();
         let schema = served.schema();
         self.dbs.insert(Arc::clone(&name), served);
-        self.update_server_db(|db| server_db::set(db, &name, Some(&schema)));
         self.disconnect_unaware();
+        self.update_server_db(|db| server_db::set(db, &name, Some(&schema)));
     }
 
     /// Serves a database no more.
@@ -87,8 +87,8 @@ impl Server {
         };
         self.cancel_monitors(name);
         self.cancel_waiting(served.waiting);
-        self.update_server_db(|db| server_db::remove(db, name));
         self.disconnect_unaware();
+        self.update_server_db(|db| server_db::remove(db, name));
         Ok(())
     }
 
@@ -213,8 +213,8 @@ impl Server {
         log::info!(target: "ovsdb_server", "committed {name} database schema conversion");
         self.cancel_monitors(name);
         self.cancel_waiting(waiting);
-        self.update_server_db(|db| server_db::set(db, name, Some(&schema)));
         self.disconnect_unaware();
+        self.update_server_db(|db| server_db::set(db, name, Some(&schema)));
         Ok(Json::Null)
     }
 }

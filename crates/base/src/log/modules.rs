@@ -217,6 +217,7 @@ pub const TOOL_MODULES: &[&str] = &[
     "stream_ssl",
     "stream_tcp",
     "stream_unix",
+    "timeval",
     "unixctl",
     "vconn",
     "vlog",

@@ -79,10 +79,8 @@ fn hold(env: &mut Env<'_>, call: &mut Call<'_>, method: &'static str) -> Outcome
                     }
                 }
                 Ok(None) => break,
-                Err(error) => {
-                    let (server, error) = (&call.server, io::error_text(&error));
-                    return Err(format!("{server}: receive failed ({error})").into());
-                }
+                // The server has ended, and the lock with it.
+                Err(_) => return Ok(Exit::FAILURE),
             }
         }
         client

@@ -316,10 +316,10 @@ impl View {
                 match result.as_array() {
                     Some([found, last_id, updates]) => {
                         let last_id = last_id.as_str().unwrap_or("");
-                        env.print(format!("found: {found}, last_id: {last_id}\n"));
-                        self.show(env, updates, true)?;
+                        let head = format!("found: {found}, last_id: {last_id}\n");
+                        self.show(env, &head, updates, true)?;
                     }
-                    _ => self.show(env, result, true)?,
+                    _ => self.show(env, "", result, true)?,
                 }
             }
             Message::Error { error, id } if *id == self.first => {
@@ -331,11 +331,11 @@ impl View {
             Message::Notification { method, params } => {
                 let params = params.as_array().unwrap_or(&[]);
                 match (&**method, params) {
-                    ("update" | "update2", [_, updates]) => self.show(env, updates, false)?,
+                    ("update" | "update2", [_, updates]) => self.show(env, "", updates, false)?,
                     ("update3", [_, last_id, updates]) => {
                         let last_id = last_id.as_str().unwrap_or("");
-                        env.print(format!("last_id: {last_id}\n"));
-                        self.show(env, updates, false)?;
+                        let head = format!("last_id: {last_id}\n");
+                        self.show(env, &head, updates, false)?;
                     }
                     ("monitor_canceled", [_]) => {
                         let (server, database) = (&self.server, &self.database);
@@ -351,7 +351,15 @@ impl View {
         Ok(())
     }
 
-    fn show(&mut self, env: &mut Env<'_>, updates: &Json, initial: bool) -> Result<(), Stop> {
+    /// Shows updates under a line that belongs to all of them.
+    fn show(
+        &mut self,
+        env: &mut Env<'_>,
+        head: &str,
+        updates: &Json,
+        initial: bool,
+    ) -> Result<(), Stop> {
+        let mut head = head;
         let style = self.formatter.style().clone();
         for watched in &self.tables {
             let Some(rows) = updates.get(&watched.schema.name) else {
@@ -383,9 +391,17 @@ impl View {
                 }
             }
             if !table.is_empty() {
-                env.print(self.formatter.format(&table));
+                let text = self.formatter.format(&table);
+                // The blank line that sets tables apart comes before the head.
+                let body = text.strip_prefix('\n');
+                if body.is_some() {
+                    env.print("\n");
+                }
+                env.print(std::mem::take(&mut head));
+                env.print(body.unwrap_or(&text));
             }
         }
+        env.print(head);
         Ok(())
     }
 }
