@@ -11,6 +11,7 @@ use of_wire::Action;
 use crate::effect::Effect;
 use crate::error::XlateError;
 use crate::flow::Flow;
+use crate::mirror::MirrorSet;
 use crate::recirc::{FrozenState, StackItem};
 use crate::trace::{NodeId, NodeKind, Trace};
 use crate::translation::{Dependencies, Input, Remark};
@@ -75,6 +76,10 @@ pub(crate) struct Ctx<'a> {
     pub(crate) stack: Vec<StackItem>,
     pub(crate) conntracked: bool,
     pub(crate) original_priority: u128,
+    /// The mirrors of the current bridge that the packet has gone to.
+    pub(crate) mirrored: MirrorSet,
+    /// Bytes that the mirror that is being sent to wants at most; 0 is all.
+    pub(crate) snaplen: u16,
     /// What this translation has learned and the tables may not know yet.
     pub(crate) learned: Vec<(crate::view::BridgeId, Sighting)>,
     pub(crate) trace: Option<&'a mut Trace>,

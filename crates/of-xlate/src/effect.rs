@@ -7,6 +7,7 @@ use net_proto::mac_learning::{MacTable, Sighting};
 use of_switch::Rule;
 use of_switch::tables::TableCounters;
 
+use crate::mirror::MirrorCounters;
 use crate::view::PatchCounters;
 
 /// One effect.  The caller applies it with the packet, and again with each push of the
@@ -19,6 +20,8 @@ pub enum Effect {
     Table(Arc<TableCounters>, bool),
     /// A station was seen.
     Learn(Arc<MacTable>, Sighting),
+    /// Packets were copied by a mirror.
+    Mirror(Arc<MirrorCounters>),
     /// Packets went into a patch port and out of its peer.
     Patch {
         /// The port that they went into.
@@ -39,6 +42,7 @@ impl Effect {
                     macs.learn(*seen, now);
                 }
             }
+            Self::Mirror(counters) => counters.sent(packets, bytes),
             Self::Patch { into, out_of } => {
                 into.sent(packets, bytes);
                 out_of.received(packets, bytes);

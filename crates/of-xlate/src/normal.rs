@@ -21,7 +21,7 @@ const BROADCAST: u128 = 0xffff_ffff_ffff;
 
 /// Whether an address is one that bridges never forward (IEEE 802.1D table 7-10, and
 /// those of other makers).
-const fn is_reserved(mac: u64) -> bool {
+pub(crate) const fn is_reserved(mac: u64) -> bool {
     matches!(
         mac,
         0x0180_c200_0000..=0x0180_c200_000f
@@ -74,6 +74,14 @@ impl Ctx<'_> {
                 self.warn(text);
             }
             self.drop_because(NodeKind::Warning, "partial VLAN tag, dropping");
+            return;
+        }
+        if ingress
+            .bundle()
+            .is_some_and(|b| self.is_mirror_output(b.id))
+        {
+            let why = "input port is mirror output port, dropping";
+            self.drop_because(NodeKind::Warning, why);
             return;
         }
         let outside = self.flow.tags();
@@ -218,6 +226,10 @@ impl Ctx<'_> {
         let bundle = self.bridge.bundle(port).cloned();
         match bundle {
             None => self.drop_because(NodeKind::Warning, "learned port is unknown, dropping"),
+            Some(bundle) if self.is_mirror_output(bundle.id) => {
+                let why = "learned port is a mirror port, dropping";
+                self.drop_because(NodeKind::Warning, why);
+            }
             Some(bundle) if Some(bundle.id) == from => {
                 self.drop_because(NodeKind::Detail, "learned port is input port, dropping");
             }
@@ -237,7 +249,10 @@ impl Ctx<'_> {
             if bundle.looks_at_customers() {
                 self.flow.mark(slot::VLAN2_TCI);
             }
-            if bundle.includes(tags) && bridge.is_floodable(bundle) {
+            if bundle.includes(tags)
+                && bridge.is_floodable(bundle)
+                && !self.is_mirror_output(bundle.id)
+            {
                 let bundle = Arc::clone(bundle);
                 self.work.push(Work::OutputNormal(bundle, *tags));
             }

@@ -116,6 +116,11 @@ impl Ctx<'_> {
         if !self.may_send(&port, output.check_stp) {
             return;
         }
+        if self.snaplen != 0 && port.datapath.is_none() {
+            let why = "Mirror truncate to ODPP_NONE, skipping output";
+            self.report(NodeKind::Warning, || why.to_string());
+            return;
+        }
         if port.patch.is_some() {
             if output.truncated {
                 self.warn("Cannot truncate output to patch port".to_string());
@@ -125,7 +130,11 @@ impl Ctx<'_> {
         }
         if let Some(number) = port.datapath {
             self.commit();
+            if self.snaplen != 0 {
+                self.out.push(DpAction::Trunc(u32::from(self.snaplen)));
+            }
             self.out.push(DpAction::Output(number));
+            self.mirror_egress(port.bundle);
         }
     }
 

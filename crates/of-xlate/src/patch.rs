@@ -29,13 +29,18 @@ impl Ctx<'_> {
         self.flow.enter_bridge(peer.number);
         let node = self.enter_node(NodeKind::Bridge, || bridge_text(bridge));
         let from = std::mem::replace(&mut self.bridge, Arc::clone(bridge));
+        let is_elsewhere = from.id != bridge.id;
         let mut visit = Box::new(Visit {
             saved,
             bridge: from,
             node,
             conntracked: std::mem::take(&mut self.conntracked),
+            mirrored: self.mirrored,
             discard: None,
         });
+        if is_elsewhere {
+            self.mirrored = 0;
+        }
         let enters = self.may_receive(peer);
         if enters && !peer.spanning.forwards() {
             visit.discard = Some((self.out.len(), self.flow.base.clone()));
@@ -60,6 +65,9 @@ impl Ctx<'_> {
         if let Some((length, base)) = visit.discard {
             self.out.truncate(length);
             self.flow.base = base;
+        }
+        if self.bridge.id != visit.bridge.id {
+            self.mirrored = visit.mirrored;
         }
         self.leave_node(visit.node);
         self.bridge = visit.bridge;

@@ -188,6 +188,8 @@ pub fn translate(view: &SwitchView, input: &Input<'_>, trace: Option<&mut Trace>
         stack: Vec::new(),
         conntracked: false,
         original_priority: input.key.get(slot::SKB_PRIORITY),
+        mirrored: 0,
+        snaplen: 0,
         learned: Vec::new(),
         trace,
     };
@@ -214,8 +216,12 @@ impl Ctx<'_> {
             Some(actions) => Arc::clone(actions),
             None => self.first_lookup(),
         };
+        if self.came_from_mirror_output() {
+            return;
+        }
         if port.as_ref().is_none_or(|p| self.may_receive(p)) {
             self.push_actions(actions, true);
+            self.mirror_ingress();
             self.run();
             if self.error.is_none() {
                 self.after_actions(port.as_deref());

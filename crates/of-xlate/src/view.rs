@@ -10,6 +10,7 @@ use net_proto::mac_learning::MacTable;
 use of_switch::TablesView;
 
 use crate::bond::Bond;
+use crate::mirror::Mirror;
 use crate::recirc::RecircTable;
 
 /// Identifies a bridge for its life; never used again for another.
@@ -76,6 +77,8 @@ pub struct BridgeView {
     pub ports: Arc<BTreeMap<PortNo, Arc<Port>>>,
     /// Its bundles in the order in which a flood sends to them.
     pub bundles: Arc<Vec<Arc<Bundle>>>,
+    /// Its mirrors, [`MAX_MIRRORS`](crate::MAX_MIRRORS) at most.
+    pub mirrors: Arc<[Mirror]>,
     /// Its MAC table.
     pub macs: Arc<MacTable>,
     /// Whether NORMAL forwards reserved multicast (`other_config:forward-bpdu`).
@@ -99,6 +102,7 @@ impl BridgeView {
             tables,
             ports: Arc::default(),
             bundles: Arc::default(),
+            mirrors: Arc::default(),
             macs,
             forward_bpdu: false,
             fragments: FragmentMode::Normal,

@@ -8,6 +8,7 @@ use of_wire::Action;
 
 use crate::actions::{Next, action_set};
 use crate::ctx::{Ctx, Position, Saved};
+use crate::mirror::MirrorSet;
 use crate::trace::{NodeId, NodeKind};
 use crate::view::{BridgeView, Bundle};
 use crate::vlan::Tags;
@@ -27,6 +28,10 @@ pub(crate) enum Work {
     OutputNormal(Arc<Bundle>, Tags),
     /// Carry out the action set.
     ActionSet,
+    /// Copy the packet, which has these tags inside of the bridge, to mirrors.
+    Mirror(MirrorSet, Tags),
+    /// A mirror has its copy; the others follow.
+    EndMirror(MirrorSet, Tags),
     /// Put the VLAN tags back.
     Tags(u64),
     /// Put the priority back.
@@ -60,6 +65,7 @@ pub(crate) struct Visit {
     pub(crate) bridge: Arc<BridgeView>,
     pub(crate) node: NodeId,
     pub(crate) conntracked: bool,
+    pub(crate) mirrored: MirrorSet,
     /// The peer does not forward: what the datapath was told is taken back to here.
     pub(crate) discard: Option<(usize, FlowKey)>,
 }
@@ -77,6 +83,11 @@ impl Ctx<'_> {
             Work::Actions { list, next, last } => self.next_action(list, next, last),
             Work::Output(output) => self.output_to(output),
             Work::OutputNormal(bundle, tags) => self.output_normal(&bundle, &tags),
+            Work::Mirror(mirrors, tags) => self.mirror_next(mirrors, &tags),
+            Work::EndMirror(left, tags) => {
+                self.snaplen = 0;
+                self.mirror_next(left, &tags);
+            }
             Work::ActionSet => self.start_action_set(),
             Work::Tags(word) => self.flow.set_tags_word(word),
             Work::Priority(priority) => self.flow.set(slot::SKB_PRIORITY, priority),

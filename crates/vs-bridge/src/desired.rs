@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use vs_switch::config::{
     BridgeConfig, ConnectionMode, ControllerConfig, FailMode, FlowTableConfig, InterfaceConfig,
-    MAC_AGING_TIME, MAC_TABLE_SIZE, PortConfig, PriorityTags, SwitchConfig, VlanMode,
+    MAC_AGING_TIME, MAC_TABLE_SIZE, MirrorConfig, PortConfig, PriorityTags, SwitchConfig, VlanMode,
 };
 
 use crate::columns::{Columns, Row, is_usable_mac, mac};
@@ -130,6 +130,24 @@ pub fn controller_config(row: &dyn Row) -> ControllerConfig {
             .other_number("controller_queue_size")
             .or(number("controller_queue_size")),
         dscp: row.other_number("dscp"),
+    }
+}
+
+/// From a row of `Mirror`; its ports are filled in by the caller.
+pub fn mirror_config(row: &dyn Row) -> MirrorConfig {
+    let row = Columns(row);
+    let number = |name: &str| row.integer(name).and_then(|n| u16::try_from(n).ok());
+    MirrorConfig {
+        name: row.text("name").to_string(),
+        select_all: row.boolean("select_all").unwrap_or(false),
+        select_vlans: row.numbers("select_vlan"),
+        filter: Some(row.text("filter"))
+            .filter(|f| !f.is_empty())
+            .map(String::from),
+        output_vlan: number("output_vlan"),
+        // The whole of a packet is at most so long.
+        snaplen: number("snaplen").filter(|n| *n < u16::MAX),
+        ..MirrorConfig::default()
     }
 }
 

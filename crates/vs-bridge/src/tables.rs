@@ -21,11 +21,12 @@ pub(crate) struct Tables {
     pub(crate) port: Table,
     pub(crate) interface: Table,
     pub(crate) controller: Table,
+    pub(crate) mirror: Table,
     pub(crate) flow_table: Table,
 }
 
 /// By table: the columns that are read, then those that are only written.
-const COLUMNS: [(&str, &[&str], &[&str]); 6] = [
+const COLUMNS: [(&str, &[&str], &[&str]); 7] = [
     (
         "Open_vSwitch",
         &["bridges", "other_config", "next_cfg"],
@@ -43,6 +44,7 @@ const COLUMNS: [(&str, &[&str], &[&str]); 6] = [
         &[
             "name",
             "ports",
+            "mirrors",
             "controller",
             "flow_tables",
             "datapath_type",
@@ -112,6 +114,21 @@ const COLUMNS: [(&str, &[&str], &[&str]); 6] = [
         &["is_connected", "role", "status"],
     ),
     (
+        "Mirror",
+        &[
+            "name",
+            "select_all",
+            "select_src_port",
+            "select_dst_port",
+            "select_vlan",
+            "filter",
+            "output_port",
+            "output_vlan",
+            "snaplen",
+        ],
+        &[],
+    ),
+    (
         "Flow_Table",
         &[
             "name",
@@ -131,8 +148,15 @@ impl Tables {
     /// When `layout` is not that of the switch's own schema.
     pub(crate) fn new(layout: &Layout) -> (Self, Interest) {
         let mut interest = Interest::new();
-        let [root, bridge, port, interface, controller, flow_table] =
-            COLUMNS.map(|(name, read, written)| find(layout, name, read, written, &mut interest));
+        let [
+            root,
+            bridge,
+            port,
+            interface,
+            controller,
+            mirror,
+            flow_table,
+        ] = COLUMNS.map(|(name, read, written)| find(layout, name, read, written, &mut interest));
         (
             Self {
                 root,
@@ -140,6 +164,7 @@ impl Tables {
                 port,
                 interface,
                 controller,
+                mirror,
                 flow_table,
             },
             interest,

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use db_client::{Changes, Layout, Replica, TableChanges};
 use db_model::{Atom, Datum, Uuid};
-use vs_switch::config::{BridgeConfig, PortConfig};
+use vs_switch::config::{BridgeConfig, MirrorConfig, PortConfig};
 
 use crate::columns::{Columns, Row};
 use crate::desired::{
-    Desired, DesiredBridge, bridge_config, controller_config, flow_table_config, port_config,
-    switch_config,
+    Desired, DesiredBridge, bridge_config, controller_config, flow_table_config, mirror_config,
+    port_config, switch_config,
 };
 use crate::plan::Dirty;
 use crate::tables::{NamedRow, Table, Tables};
@@ -143,7 +143,11 @@ impl Watcher {
             self.remove_bridge(*uuid, stale, dirty);
         }
         let mut reread: BTreeSet<Uuid> = configured(bridges, self.tables.bridge).collect();
-        let others = [self.tables.controller, self.tables.flow_table];
+        let others = [
+            self.tables.controller,
+            self.tables.mirror,
+            self.tables.flow_table,
+        ];
         if others
             .iter()
             .any(|t| configured(changes.table(t.id), *t).next().is_some())
@@ -221,6 +225,11 @@ impl Watcher {
             .map(|row| controller_config(&row))
             .collect();
         config.controllers.sort_by(|a, b| a.target.cmp(&b.target));
+        let mirrors = uuids(row.column("mirrors"));
+        config.mirrors = mirrors
+            .filter_map(|uuid| self.named(replica, self.tables.mirror, uuid))
+            .map(|row| self.read_mirror(replica, &row))
+            .collect();
         let tables = row.column("flow_tables").map_or(&[][..], Datum::as_map);
         for (number, uuid) in tables {
             let (Atom::Integer(number), Atom::Uuid(uuid)) = (number, uuid) else {
@@ -234,6 +243,21 @@ impl Watcher {
             }
         }
         config
+    }
+
+    fn read_mirror(&self, replica: &Replica, row: &NamedRow<'_>) -> MirrorConfig {
+        let ports = |column: &str| -> Vec<String> {
+            uuids(row.column(column))
+                .filter_map(|uuid| self.named(replica, self.tables.port, uuid))
+                .map(|row| Columns(&row).text("name").to_string())
+                .collect()
+        };
+        MirrorConfig {
+            select_src_ports: ports("select_src_port"),
+            select_dst_ports: ports("select_dst_port"),
+            output_port: ports("output_port").pop(),
+            ..mirror_config(row)
+        }
     }
 
     /// Takes a port out; a bridge's own port stays with its defaults.

@@ -22,6 +22,7 @@ use of_xlate::{
 
 use crate::config::{BridgeConfig, ControllerConfig, FailMode, PortConfig, PriorityTags, VlanMode};
 use crate::interface::{Carrier, Interface};
+use crate::mirrors::BridgeMirror;
 use crate::numbers::Numbers;
 use crate::status::ControllerStatus;
 
@@ -51,6 +52,7 @@ pub(crate) struct Bridge {
     pub(crate) ports: BTreeMap<String, BridgePort>,
     pub(crate) interfaces: BTreeMap<String, Interface>,
     pub(crate) by_number: BTreeMap<PortNo, String>,
+    pub(crate) mirrors: Vec<BridgeMirror>,
     pub(crate) mac: EthAddr,
     pub(crate) datapath_id: u64,
     /// The id that was told last.
@@ -83,7 +85,7 @@ impl Bridge {
         let model = Model::new(model_config(config, datapath_id), now);
         let tables = Arc::clone(model.view());
         let view = BridgeView::new(id, &config.name, tables, Arc::clone(&macs));
-        let bridge = Self {
+        let mut bridge = Self {
             id,
             config: config.clone(),
             kind: kind.to_owned(),
@@ -96,6 +98,7 @@ impl Bridge {
             ports: BTreeMap::new(),
             interfaces: BTreeMap::new(),
             by_number: BTreeMap::new(),
+            mirrors: Vec::new(),
             mac,
             datapath_id,
             shown_id: None,
@@ -107,6 +110,7 @@ impl Bridge {
             macs_seen: 0,
         };
         bridge.set_up_macs();
+        bridge.set_mirrors();
         bridge
     }
 
@@ -121,6 +125,7 @@ impl Bridge {
     pub(crate) fn set_config(&mut self, config: &BridgeConfig) {
         self.config = config.clone();
         self.set_up_macs();
+        self.set_mirrors();
         self.is_stale = true;
     }
 
@@ -228,9 +233,11 @@ impl Bridge {
         if self.is_stale {
             let ports = self.view_ports(patches);
             let bundles = self.view_bundles(&ports);
+            let mirrors = self.view_mirrors();
             let view = Arc::make_mut(&mut self.view);
             view.ports = Arc::new(ports);
             view.bundles = Arc::new(bundles);
+            view.mirrors = mirrors;
             view.forward_bpdu = self.config.forward_bpdu;
             view.in_band = false;
             view.fragments = match self.model.frag_mode() {

@@ -50,6 +50,8 @@ pub struct BridgeConfig {
     pub dp_sn: Option<String>,
     /// Controllers, in no order; their target is their identity.
     pub controllers: Vec<ControllerConfig>,
+    /// `mirrors`.
+    pub mirrors: Vec<MirrorConfig>,
     /// `flow_tables`, by table number.
     pub flow_tables: BTreeMap<u8, FlowTableConfig>,
 }
@@ -78,9 +80,33 @@ impl BridgeConfig {
             dp_desc: None,
             dp_sn: None,
             controllers: Vec::new(),
+            mirrors: Vec::new(),
             flow_tables: BTreeMap::new(),
         }
     }
+}
+
+/// A row of `Mirror`.  Ports are those of the bridge, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MirrorConfig {
+    /// `name`.
+    pub name: String,
+    /// `select_all`.
+    pub select_all: bool,
+    /// `select_src_port`.
+    pub select_src_ports: Vec<String>,
+    /// `select_dst_port`.
+    pub select_dst_ports: Vec<String>,
+    /// `select_vlan`; empty is all.
+    pub select_vlans: Vec<u16>,
+    /// `filter`: a flow.
+    pub filter: Option<String>,
+    /// `output_port`.
+    pub output_port: Option<String>,
+    /// `output_vlan`, which counts only without an output port.
+    pub output_vlan: Option<u16>,
+    /// `snaplen`, in bytes.
+    pub snaplen: Option<u16>,
 }
 
 /// A row of `Flow_Table`.

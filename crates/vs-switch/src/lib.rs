@@ -12,6 +12,7 @@ mod env;
 mod events;
 mod interface;
 mod megaflow;
+mod mirrors;
 mod numbers;
 mod packet_out;
 mod ports;

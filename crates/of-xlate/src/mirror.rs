@@ -1,0 +1,200 @@
+//! Mirrors: copies of packets that ports receive or send, for another port or VLAN.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use net_flow::{Match, slot};
+
+use crate::ctx::Ctx;
+use crate::effect::Effect;
+use crate::trace::NodeKind;
+use crate::view::{Bundle, VlanSet};
+use crate::vlan::{CFI, Tags, VID};
+use crate::work::Work;
+
+/// Mirrors of a bridge at most.
+pub const MAX_MIRRORS: usize = 32;
+
+/// Where the copies go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MirrorOutput {
+    /// To the bundle with this number, which is for nothing else then.
+    Bundle(u32),
+    /// To all bundles that carry this VLAN.
+    Vlan(u16),
+}
+
+/// What a mirror counts.
+#[derive(Debug, Default)]
+pub struct MirrorCounters {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl MirrorCounters {
+    /// Counts packets that were copied.
+    pub fn sent(&self, packets: u64, bytes: u64) {
+        self.packets.fetch_add(packets, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Packets and bytes.
+    pub fn read(&self) -> [u64; 2] {
+        [&self.packets, &self.bytes].map(|c| c.load(Ordering::Relaxed))
+    }
+}
+
+/// A mirror.
+#[derive(Clone, Debug)]
+pub struct Mirror {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Packets that come in by these bundles are copied.
+    pub sources: BTreeSet<u32>,
+    /// Packets that go out by these bundles are copied.
+    pub destinations: BTreeSet<u32>,
+    /// Packets of these VLANs only; none is all.
+    pub vlans: Option<VlanSet>,
+    /// Packets that match this only; none is all.
+    pub filter: Option<Match>,
+    /// Where the copies go.
+    pub output: MirrorOutput,
+    /// Bytes of a packet that are copied at most; 0 is all.
+    pub snaplen: u16,
+    /// What it has copied.
+    pub counters: Arc<MirrorCounters>,
+}
+
+/// A set of a bridge's mirrors, bit `n` for the one with index `n`.
+pub(crate) type MirrorSet = u32;
+
+impl Ctx<'_> {
+    fn mirrors_where(&self, is_in: impl Fn(&Mirror) -> bool) -> MirrorSet {
+        let all = self.bridge.mirrors.iter().take(MAX_MIRRORS).enumerate();
+        all.filter(|(_, mirror)| is_in(mirror))
+            .fold(0, |set, (n, _)| set | 1 << n)
+    }
+
+    /// Whether a bundle is where a mirror sends to, and for nothing else.
+    pub(crate) fn is_mirror_output(&self, bundle: u32) -> bool {
+        let output = MirrorOutput::Bundle(bundle);
+        self.bridge.mirrors.iter().any(|m| m.output == output)
+    }
+
+    /// Copies the packet as it came in, before anything else is done.
+    pub(crate) fn mirror_ingress(&mut self) {
+        if self.bridge.mirrors.is_empty() {
+            return;
+        }
+        let Some(bundle) = self.bridge.bundle_of(self.flow.in_port()).cloned() else {
+            return;
+        };
+        let mirrors = self.mirrors_where(|m| m.sources.contains(&bundle.id));
+        self.mirror(&bundle, mirrors);
+    }
+
+    /// Copies the packet as it was just sent to a port of `bundle`.
+    pub(crate) fn mirror_egress(&mut self, bundle: Option<u32>) {
+        let Some(id) = bundle.filter(|_| !self.bridge.mirrors.is_empty()) else {
+            return;
+        };
+        let Some(bundle) = self.bridge.bundle(id).cloned() else {
+            return;
+        };
+        let mirrors = self.mirrors_where(|m| m.destinations.contains(&id));
+        self.mirror(&bundle, mirrors);
+    }
+
+    fn mirror(&mut self, bundle: &Bundle, mirrors: MirrorSet) {
+        let tags = self.flow.tags();
+        if mirrors & !self.mirrored != 0 && bundle.refuses(tags[0].vid).is_none() {
+            let inside = bundle.tags_in(&tags);
+            self.work.push(Work::Mirror(mirrors, inside));
+        }
+    }
+
+    /// Copies the packet to the first of `mirrors` that it has not gone to and that wants
+    /// it; the others follow when that is done, for it may have gone to more by then.
+    pub(crate) fn mirror_next(&mut self, mirrors: MirrorSet, tags: &Tags) {
+        let mut left = mirrors & !self.mirrored;
+        let bridge = Arc::clone(&self.bridge);
+        while left != 0 {
+            let n = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Some(mirror) = bridge.mirrors.get(n) else {
+                return;
+            };
+            if !self.is_selected(mirror, tags) {
+                continue;
+            }
+            // Mirrors with the same output would only send the same again.
+            self.mirrored |= self.mirrors_where(|m| m.output == mirror.output);
+            let counters = Arc::clone(&mirror.counters);
+            self.effects.push(Effect::Mirror(counters));
+            self.snaplen = mirror.snaplen;
+            self.work.push(Work::EndMirror(left, *tags));
+            self.send_copy(mirror.output, tags);
+            return;
+        }
+    }
+
+    fn is_selected(&mut self, mirror: &Mirror, tags: &Tags) -> bool {
+        if let Some(vlans) = &mirror.vlans {
+            self.flow.read_bits(slot::VLAN_TCI, CFI | VID);
+            if !vlans.contains(tags[0].vid) {
+                return false;
+            }
+        }
+        let Some(filter) = &mirror.filter else {
+            return true;
+        };
+        let (key, mask) = self.flow.parts();
+        mask.union(filter.mask());
+        filter.matches(key)
+    }
+
+    fn send_copy(&mut self, output: MirrorOutput, tags: &Tags) {
+        let bridge = Arc::clone(&self.bridge);
+        match output {
+            MirrorOutput::Bundle(id) => {
+                if let Some(bundle) = bridge.bundle(id) {
+                    let bundle = Arc::clone(bundle);
+                    self.work.push(Work::OutputNormal(bundle, *tags));
+                }
+            }
+            MirrorOutput::Vlan(vlan) => {
+                let destination = self.flow.read(slot::ETH_DST) as u64;
+                if tags[0].vid == vlan || crate::normal::is_reserved(destination) {
+                    return;
+                }
+                let mut moved = *tags;
+                moved[0].vid = vlan;
+                for bundle in bridge.bundles.iter().rev() {
+                    if bundle.includes(&moved) && !self.is_mirror_output(bundle.id) {
+                        let bundle = Arc::clone(bundle);
+                        self.work.push(Work::OutputNormal(bundle, moved));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the packet came in by a port to which a mirror sends, so that it goes
+    /// nowhere.
+    pub(crate) fn came_from_mirror_output(&mut self) -> bool {
+        let bundle = self.bridge.bundle_of(self.flow.in_port()).cloned();
+        let Some(bundle) = bundle.filter(|b| self.is_mirror_output(b.id)) else {
+            return false;
+        };
+        let name = &bundle.name;
+        self.complain(
+            NodeKind::Error,
+            format!(
+                "dropping packet received on port {name}, which is reserved exclusively for \
+                 mirroring"
+            ),
+        );
+        true
+    }
+}
