@@ -92,7 +92,7 @@ pub struct FlowStats {
 pub struct FlowPut {
     /// Its id; computed from key and mask if none is given.
     pub ufid: Option<Ufid>,
-    /// Its key under its mask.
+    /// The key of the packet that it was made for; only what is under its mask matters.
     pub key: MiniKey,
     /// Its mask.
     pub mask: MiniKey,

@@ -135,6 +135,7 @@ mod tests {
 
     use super::*;
     use crate::cache::Cache;
+    use crate::flow::Matching;
 
     const SLOTS: [slot::Slot; 4] = [slot::IN_PORT, slot::NW_SRC, slot::TP_DST, slot::IPV6_DST];
 
@@ -155,10 +156,9 @@ mod tests {
     }
 
     fn flow(k: [u8; 4], m: [u8; 4]) -> Arc<Megaflow> {
-        let mini_mask = MiniKey::new(mask(m).as_key());
-        let mini = MiniKey::under(&key(k), &mask(m));
-        let ufid = Ufid::of(&mini, &mini_mask);
-        Arc::new(Megaflow::new(ufid, mini, mini_mask, Arc::new([])))
+        let matching = Matching::new(&key(k), &mask(m));
+        let ufid = Ufid::of(&matching.key, &matching.mask);
+        Arc::new(Megaflow::new(ufid, matching, Arc::new([])))
     }
 
     /// All flows in a list.

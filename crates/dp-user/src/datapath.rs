@@ -13,10 +13,11 @@ use dp_api::{
 };
 use dp_lang::{Action, PortNo, Ufid, find_stateful};
 use net_dev::{Device, Providers, Receiver};
-use net_flow::{MiniKey, slot};
+use net_flow::slot;
 use net_packet::{Batch, Packet};
 
 use crate::engine::Engine;
+use crate::flow::Matching;
 use crate::port::{Port, PortTable};
 use crate::registry::lock;
 use crate::shared::{Command, Handler, MAIN, Mailbox, Shared};
@@ -330,8 +331,10 @@ impl Datapath for UserDatapath {
         check_actions(&flow.actions)?;
         let mask = flow.mask.expand_mask();
         let key = flow.key.expand();
-        let pair = (MiniKey::under(&key, &mask), MiniKey::new(mask.as_key()));
-        let ufid = flow.ufid.unwrap_or_else(|| Ufid::of(&pair.0, &pair.1));
+        let matching = Matching::new(&key, &mask);
+        let ufid = flow
+            .ufid
+            .unwrap_or_else(|| Ufid::of(&matching.key, &matching.mask));
         {
             let flows = lock(&self.shared.flows);
             if let Some(entry) = flows.get(ufid) {
@@ -343,10 +346,10 @@ impl Datapath for UserDatapath {
             }
         }
         for worker in self.workers_for(&flow) {
-            let pair = pair.clone();
+            let matching = matching.clone();
             let (flow, is_new) = self
                 .shared
-                .install(worker, ufid, pair, flow.actions.clone());
+                .install(worker, ufid, matching, flow.actions.clone());
             if is_new {
                 self.shared.mailbox(worker).send(Command::Insert(flow));
             }

@@ -7,12 +7,12 @@ use base::Instant;
 use dp_api::{Upcall, UpcallKind, Verdict, flow_mask};
 use dp_lang::{Action, Effects, InFlight, Missing, PortNo, Ufid, Userspace, execute};
 use net_flow::types::{eth_type, ip_proto};
-use net_flow::{FlowKey, MiniKey, slot};
+use net_flow::{FlowKey, slot};
 use net_packet::{BATCH, Batch, Checksum, Packet, Pool, segment};
 
 use crate::cache::Cache;
 use crate::classifier::Classifier;
-use crate::flow::{Counted, Megaflow, bump};
+use crate::flow::{Counted, Matching, Megaflow, bump};
 use crate::hash::hash_words;
 use crate::port::{Port, PortTable};
 use crate::shared::{Command, Mailbox, Shared};
@@ -256,12 +256,12 @@ impl Engine {
 
     fn install(&mut self, key: &FlowKey, verdict: &Verdict) {
         let mask = flow_mask(&verdict.mask);
-        let pair = (MiniKey::under(key, &mask), MiniKey::new(mask.as_key()));
-        let ufid = Ufid::of(&pair.0, &pair.1);
+        let matching = Matching::new(key, &mask);
+        let ufid = Ufid::of(&matching.key, &matching.mask);
         let actions = verdict.flow_actions.as_ref().unwrap_or(&verdict.actions);
         let (flow, is_new) = self
             .shared
-            .install(self.worker, ufid, pair, actions.clone());
+            .install(self.worker, ufid, matching, actions.clone());
         if !is_new {
             return;
         }

@@ -6,8 +6,29 @@ use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use base::Instant;
 use dp_api::FlowStats;
+use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 use dp_lang::{Action, Ufid};
-use net_flow::MiniKey;
+use net_flow::{FlowKey, FlowMask, MiniKey};
+
+/// What a flow matches.
+#[derive(Clone, Debug)]
+pub(crate) struct Matching {
+    /// The key under the mask, with a word for each word of the mask.
+    pub(crate) key: MiniKey,
+    pub(crate) mask: MiniKey,
+    /// The key of the packet for which the flow was made: dumps show it.
+    pub(crate) seen: MiniKey,
+}
+
+impl Matching {
+    pub(crate) fn new(key: &FlowKey, mask: &FlowMask) -> Self {
+        Self {
+            key: MiniKey::under(key, mask),
+            mask: MiniKey::new(mask.as_key()),
+            seen: MiniKey::new(key),
+        }
+    }
+}
 
 /// A flow that one thread has in its tables.  That thread alone counts; others read, and replace actions.
 #[derive(Debug)]
@@ -16,6 +37,7 @@ pub(crate) struct Megaflow {
     /// The key under the mask, with a word for each word of the mask.
     pub(crate) key: MiniKey,
     pub(crate) mask: MiniKey,
+    pub(crate) seen: MiniKey,
     actions: ArcSwap<Arc<[Action]>>,
     dead: AtomicBool,
     packets: AtomicU64,
@@ -42,17 +64,31 @@ pub(crate) fn bump(counter: &AtomicU64, by: u64) {
 }
 
 impl Megaflow {
-    pub(crate) fn new(ufid: Ufid, key: MiniKey, mask: MiniKey, actions: Arc<[Action]>) -> Self {
+    pub(crate) fn new(ufid: Ufid, matching: Matching, actions: Arc<[Action]>) -> Self {
         Self {
             ufid,
-            key,
-            mask,
+            key: matching.key,
+            mask: matching.mask,
+            seen: matching.seen,
             actions: ArcSwap::from_pointee(actions),
             dead: AtomicBool::new(false),
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             used: AtomicU64::new(0),
             tcp_flags: AtomicU16::new(0),
+        }
+    }
+
+    /// Tells the log, if it wants that much, of the flow.
+    pub(crate) fn log_added(&self) {
+        if log::log_enabled!(target: "dpif_netdev", log::Level::Debug) {
+            let mask = self.mask.expand_mask();
+            let names = PortNames::none();
+            let key = self.seen.expand();
+            let flow = format_flow(&key, Some(&mask), &names, FlowFormat::default());
+            let actions = format_actions(&self.actions(), &names);
+            let ufid = self.ufid;
+            log::debug!(target: "dpif_netdev", "flow_add: ufid:{ufid} {flow}, actions:{actions}");
         }
     }
 

@@ -18,6 +18,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Entry {
     /// (worker, instance); never empty.
     pub(crate) instances: Vec<(usize, Arc<Megaflow>)>,
+    /// Counts up from flow to flow.
+    number: u64,
 }
 
 impl Entry {
@@ -37,7 +39,7 @@ impl Entry {
         let (_, first) = self.instances.first()?;
         Some(DumpedFlow {
             ufid: first.ufid,
-            key: first.key.clone(),
+            key: first.seen.clone(),
             mask: first.mask.clone(),
             actions: first.actions(),
             stats: self.stats(),
@@ -62,6 +64,8 @@ pub(crate) struct Flows {
     entries: HashMap<Ufid, Entry>,
     /// How many flows have each mask.
     masks: HashMap<MiniKey, usize>,
+    /// How many flows there have been.
+    added: u64,
 }
 
 impl Flows {
@@ -73,8 +77,10 @@ impl Flows {
     pub(crate) fn add(&mut self, worker: usize, flow: Arc<Megaflow>) {
         let entry = self.entries.entry(flow.ufid).or_insert_with(|| {
             *self.masks.entry(flow.mask.clone()).or_default() += 1;
+            self.added += 1;
             Entry {
                 instances: Vec::with_capacity(1),
+                number: self.added,
             }
         });
         entry.instances.push((worker, flow));
@@ -97,8 +103,11 @@ impl Flows {
         self.entries.drain().map(|(_, entry)| entry).collect()
     }
 
+    /// All flows, the oldest first.
     pub(crate) fn all(&self) -> Vec<Entry> {
-        self.entries.values().cloned().collect()
+        let mut all: Vec<Entry> = self.entries.values().cloned().collect();
+        all.sort_by_key(|entry| entry.number);
+        all
     }
 
     pub(crate) fn len(&self) -> usize {

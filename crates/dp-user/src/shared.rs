@@ -14,10 +14,9 @@ use crossbeam_utils::CachePadded;
 use dp_api::{FlowStats, UpcallHandler};
 use dp_lang::{Action, PortNo, Ufid};
 use net_dev::Receiver;
-use net_flow::MiniKey;
 use rustix::event::EventfdFlags;
 
-use crate::flow::Megaflow;
+use crate::flow::{Matching, Megaflow};
 use crate::port::PortTable;
 use crate::registry::{Flows, lock};
 
@@ -190,7 +189,7 @@ impl Shared {
         &self,
         worker: usize,
         ufid: Ufid,
-        (key, mask): (MiniKey, MiniKey),
+        matching: Matching,
         actions: Arc<[Action]>,
     ) -> (Arc<Megaflow>, bool) {
         let mut flows = lock(&self.flows);
@@ -201,8 +200,10 @@ impl Shared {
                 return (flow.clone(), false);
             }
         }
-        let flow = Arc::new(Megaflow::new(ufid, key, mask, actions));
+        let flow = Arc::new(Megaflow::new(ufid, matching, actions));
         flows.add(worker, flow.clone());
+        drop(flows);
+        flow.log_added();
         (flow, true)
     }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use net_flow::{Match, slot};
+use net_flow::types::eth_type;
+use net_flow::{Field, FlowKey, FlowMask, KEY_WORDS, Match, slot};
+use of_wire::Action;
 
 use crate::ctx::Ctx;
 use crate::effect::Effect;
@@ -64,6 +66,23 @@ pub struct Mirror {
     pub snaplen: u16,
     /// What it has copied.
     pub counters: Arc<MirrorCounters>,
+}
+
+/// Whether a field is one of the packet, not one that goes along with it.
+fn is_header(field: Field) -> bool {
+    field
+        .info()
+        .slot
+        .is_some_and(|s| s.word >= slot::ETH_DST.word)
+}
+
+/// Whether the packet has a field.
+fn has(key: &FlowKey, field: Field) -> bool {
+    let mut exact = FlowMask::new();
+    for word in 0..KEY_WORDS {
+        exact.set_word(word, u64::MAX);
+    }
+    field.info().prereq.met_by(key, &exact)
 }
 
 /// A set of a bridge's mirrors, bit `n` for the one with index `n`.
@@ -177,6 +196,47 @@ impl Ctx<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// A packet that `action` makes another may go to mirrors once more.
+    pub(crate) fn mirror_again_after(&mut self, action: &Action) {
+        if self.mirrored == 0 {
+            return;
+        }
+        let key = self.flow.key();
+        let ethertype = key.get(slot::ETH_TYPE) as u16;
+        let is_ip = matches!(ethertype, eth_type::IPV4 | eth_type::IPV6);
+        let is_other = match action {
+            Action::StripVlan { .. }
+            | Action::PushVlan(_)
+            | Action::SetEthSrc(_)
+            | Action::SetEthDst(_)
+            | Action::SetVlanVid(_)
+            | Action::SetVlanPcp(_)
+            | Action::PushMpls(_)
+            | Action::PopMpls(_)
+            | Action::SetMplsLabel(_)
+            | Action::SetMplsTc(_)
+            | Action::SetMplsTtl(_)
+            | Action::DecMplsTtl
+            | Action::DecNshTtl
+            | Action::DecTtl(_)
+            | Action::Encap(_)
+            | Action::Decap(_)
+            | Action::Nat(_) => true,
+            Action::SetField(a) => is_header(a.field) && has(key, a.field),
+            Action::Move(a) => is_header(a.dst.field),
+            Action::StackPop(part) => is_header(part.field),
+            Action::SetIpv4Src(_) | Action::SetIpv4Dst(_) => ethertype == eth_type::IPV4,
+            Action::SetIpDscp(_) | Action::SetIpEcn(_) | Action::SetIpTtl(_) => is_ip,
+            Action::SetL4SrcPort(_) | Action::SetL4DstPort(_) => {
+                is_ip && key.get(slot::NW_FRAG) & 2 == 0
+            }
+            _ => false,
+        };
+        if is_other {
+            self.mirrored = 0;
         }
     }
 

@@ -1,6 +1,7 @@
 //! Translations of small bridges.
 
 mod golden;
+mod mirrors;
 mod property;
 
 use std::collections::HashMap;

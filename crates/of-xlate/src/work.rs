@@ -134,6 +134,7 @@ impl Ctx<'_> {
         if let Some(trace) = &mut self.trace {
             trace.add(NodeKind::Action, crate::trace::action_text(action));
         }
+        self.mirror_again_after(action);
         if self.act(action, is_last) == Next::Stop {
             self.work.truncate(rest);
         }

@@ -292,8 +292,8 @@ impl Bridge {
             };
             bundles.push(Arc::new(bundle(name, port, members)));
         }
-        // A flood goes to the bridge's own port last.
-        bundles.sort_by_key(|b| (b.members.contains(&PortNo::LOCAL), b.id));
+        // A flood goes to the bridge's own port first, then to the others in order of age.
+        bundles.sort_by_key(|b| (!b.members.contains(&PortNo::LOCAL), b.id));
         bundles
     }
 }

@@ -1,6 +1,7 @@
 //! Reading text from left to right.
 
-/// A number as C's `%i` reads it: `0x` hexadecimal, leading `0` octal, else decimal.
+/// A number as C's `%i` reads it: `0x` hexadecimal, leading `0` octal, else decimal, after
+/// white space.
 pub(super) fn parse_number(text: &str) -> Option<u128> {
     let text = text.trim_ascii();
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {

@@ -128,7 +128,7 @@ impl Writer<'_> {
         }
         self.comma();
         let value = self.key.get(slot::CT_STATE);
-        let text = if mask == slot::CT_STATE.max() {
+        let text = if self.mask.is_none() {
             format_flags(field::CT_STATE, value, '|')
         } else {
             format_flags_masked(field::CT_STATE, value, mask)
