@@ -57,14 +57,7 @@ impl Ctx<'_> {
 
     fn commit_ip(&mut self, attr: KeyAttr) {
         // A packet with protocol 0 may be cut short before what the action would write.
-        if !self.differs(attr) {
-            return;
-        }
-        if self.flow.key().get(slot::NW_PROTO) == 0 {
-            self.flow.mark(slot::NW_PROTO);
-        } else {
-            // The protocol is not marked: to write the field of a packet of protocol 0 too
-            // does less harm than a megaflow for each protocol.
+        if self.differs(attr) && self.flow.proto() != 0 {
             self.commit_attr(attr, Extent::Changed);
         }
     }

@@ -37,11 +37,14 @@ fn a_packet_goes_to_a_mirror_once_and_first() {
 
 #[test]
 fn a_changed_packet_goes_to_a_mirror_again() {
-    let list = vec![Action::PushVlan(0x8100), output(PortNo(2))];
+    let list = vec![
+        Action::SetEthSrc([0x50, 0x54, 0, 0, 0, 3]),
+        output(PortNo(2)),
+    ];
     let view = mirrored(list, vec![mirror(MirrorOutput::Bundle(3))]);
     assert_eq!(
         actions(&run(&view, &frame(1))),
-        "103,push_vlan(vid=0,pcp=0),102,103"
+        "103,set(eth(src=50:54:00:00:00:03)),102,103"
     );
 }
 
