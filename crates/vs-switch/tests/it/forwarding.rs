@@ -22,7 +22,7 @@ fn a_learning_switch_floods_and_then_knows() {
         "flow-dump from the main thread:\n\
          recirc_id(0),in_port(1),packet_type(ns=0,id=0),eth(src=50:54:00:00:00:05,\
          dst=50:54:00:00:00:07),eth_type(0x0800),ipv4(frag=no), packets:0, bytes:0, used:never, \
-         actions:2,3,100\n"
+         actions:100,2,3\n"
     );
     harness.warp(Duration::from_millis(1100));
     harness
@@ -80,7 +80,7 @@ fn a_trace_prints_what_a_packet_would_meet() {
         .command(&["ofproto/trace", "br0", "in_port=p1,tcp"])
         .unwrap();
     assert!(text.starts_with("Flow: tcp,in_port=1,"), "{text}");
-    assert!(text.ends_with("\nDatapath actions: 2,100"), "{text}");
+    assert!(text.ends_with("\nDatapath actions: 100,2"), "{text}");
     assert_eq!(
         harness.command(&["ofproto/trace", "brx", "in_port=1"]),
         Err("brx: unknown bridge".to_owned())
