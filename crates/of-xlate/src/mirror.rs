@@ -10,7 +10,6 @@ use of_wire::Action;
 
 use crate::ctx::Ctx;
 use crate::effect::Effect;
-use crate::trace::NodeKind;
 use crate::view::{Bundle, VlanSet};
 use crate::vlan::{CFI, Tags, VID};
 use crate::work::Work;
@@ -248,13 +247,9 @@ impl Ctx<'_> {
             return false;
         };
         let name = &bundle.name;
-        self.complain(
-            NodeKind::Error,
-            format!(
-                "dropping packet received on port {name}, which is reserved exclusively for \
-                 mirroring"
-            ),
-        );
+        self.warn(format!(
+            "dropping packet received on port {name}, which is reserved exclusively for mirroring"
+        ));
         true
     }
 }
