@@ -2,9 +2,18 @@
 
 use net_flow::FlowKey;
 use net_flow::extract::extract;
-use net_packet::Packet;
+use net_packet::{Packet, edit};
 
-/// Extracts a flow key from a frame.
+/// Edits that an action list may ask for, whatever the packet is.
+const EDITS: &[fn(&mut Packet)] = &[
+    |packet| edit::set_tcp_ports(packet, 1, 2),
+    |packet| edit::set_udp_ports(packet, 1, 2),
+    |packet| edit::set_sctp_ports(packet, 1, 2),
+    |packet| edit::set_icmp(packet, 1, 2),
+    |packet| edit::pop_eth(packet),
+];
+
+/// Extracts a flow key from a frame, and edits the frame.
 ///
 /// # Panics
 /// When what was read depends on more than the frame.
@@ -21,6 +30,11 @@ pub fn packet(frame: &[u8]) {
     };
     let whole = key(frame);
     assert!(whole == key(frame), "the same frame has the same key");
+    for edit in EDITS {
+        let mut packet = Packet::from_frame(frame);
+        extract(&mut packet, &mut FlowKey::new(), 2);
+        edit(&mut packet);
+    }
     // A field that a cut frame still has is as it was: nothing was read behind the end.
     let cut = key(&frame[..frame.len() / 2]);
     let (a, b) = (net_flow::slot::ETH_DST, net_flow::slot::ETH_SRC);

@@ -325,11 +325,15 @@ fn ipv6(packet: &Packet) -> Option<(usize, Ipv6<'_>)> {
     (header.version_class_label() >> 28 == 6).then_some((l3, header))
 }
 
-/// The transport layer, if at least `len` bytes of it are there.
+/// The transport layer with the padding behind it, if at least `len` bytes of it are there
+/// before the padding: what runs into that is no header.
 fn l4(packet: &Packet, len: usize) -> Option<(usize, &[u8])> {
     let l4 = usize::from(packet.layers.l4?);
     let bytes = packet.tail_from(l4);
-    (bytes.len() >= len).then_some((l4, bytes))
+    let own = bytes
+        .len()
+        .saturating_sub(usize::from(packet.layers.padding));
+    (own >= len).then_some((l4, bytes))
 }
 
 /// Where the transport checksum that covers the addresses stands.
@@ -440,6 +444,21 @@ mod tests {
         let sum = crate::checksum::checksum(&packet.data()[14..34]);
         put(&mut packet, 24, &sum.to_be_bytes());
         packet
+    }
+
+    #[test]
+    fn a_header_that_runs_into_the_padding_is_none() {
+        for padding in 0..64 {
+            let mut packet = tcp4();
+            packet.layers.padding = padding;
+            let before = packet.data().to_vec();
+            set_tcp_ports(&mut packet, 1, 2);
+            assert_eq!(packet.data() == before, padding > 4, "{padding}");
+            let mut packet = tcp4();
+            packet.layers.padding = padding;
+            set_sctp_ports(&mut packet, 1, 2);
+            assert_eq!(packet.data() == before, padding > 12, "{padding}");
+        }
     }
 
     fn tcp_sum(packet: &Packet) -> u16 {
