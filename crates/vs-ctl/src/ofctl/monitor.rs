@@ -128,7 +128,9 @@ const COMMANDS: [(&str, &str, usize, usize); 6] = [
     ("ofctl/unblock", "", 0, 0),
 ];
 
-fn watch(ctl: &mut Ctl<'_, '_>, conn: Conn, answers_echo: bool) -> Outcome {
+fn watch(ctl: &mut Ctl<'_, '_>, mut conn: Conn, answers_echo: bool) -> Outcome {
+    // From here on the daemon's loop waits for the connection, not the connection's own.
+    conn.stream.unwatch(&conn.poll);
     let _ = ctl.env.stdout.flush();
     let mut options = ctl.settings.daemon.clone();
     options.keep_stderr = true;
