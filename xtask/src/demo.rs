@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use sys::netns::NetNs;
+use sys::signal::SignalFd;
 use testkit::Scratch;
 use testkit::net::{Host, quiet_netns};
 
@@ -26,11 +29,34 @@ pub(crate) fn run() -> Result<(), String> {
     let scratch = Scratch::new();
     let netns = quiet_netns().map_err(|e| format!("network namespace: {e}"))?;
     step("starting the switch with its embedded database (sluice up)");
+    let signals = SignalFd::new(&[Signal::INT, Signal::TERM]).map_err(|e| e.to_string())?;
     let switch = Switch::start(&scratch, &netns)?;
+    clean_up_when_interrupted(signals, switch.pid(), scratch.path().to_path_buf());
     let result = show(&switch, &netns);
     step("cleaning up");
     drop(switch);
     result
+}
+
+/// On Ctrl-C: ends the switch, whose namespaces then go by themselves, removes the scratch
+/// folder and ends the process.
+fn clean_up_when_interrupted(signals: SignalFd, switch: Option<Pid>, scratch: PathBuf) {
+    std::thread::spawn(move || {
+        let _ = poll(&mut [PollFd::new(&signals, PollFlags::IN)], None);
+        eprintln!("[demo] interrupted: cleaning up");
+        if let Some(pid) = switch {
+            let _ = kill_process(pid, Signal::TERM);
+            for _ in 0..60 {
+                // Gone, or another thread has collected it already.
+                if !matches!(waitpid(Some(pid), WaitOptions::NOHANG), Ok(None)) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+        let _ = std::fs::remove_dir_all(&scratch);
+        std::process::exit(130);
+    });
 }
 
 /// What is missing gets one line each time.
@@ -77,6 +103,10 @@ struct Switch {
 }
 
 impl Switch {
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
     fn start(scratch: &Scratch, netns: &NetNs) -> Result<Self, String> {
         let folder = scratch.path().to_path_buf();
         let log = std::fs::File::create(scratch.file("switch.log")).map_err(|e| e.to_string())?;
@@ -129,11 +159,8 @@ impl Switch {
 
 impl Drop for Switch {
     fn drop(&mut self) {
-        let pid = i32::try_from(self.child.id())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        if let Some(pid) = self.pid() {
+            let _ = kill_process(pid, Signal::TERM);
         }
         for _ in 0..60 {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
