@@ -90,10 +90,7 @@ pub(crate) fn build() -> Result<(), String> {
 
 /// Where cargo puts release programs.
 pub(crate) fn release() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target
-        .unwrap_or_else(|| layers::root().join("target"))
-        .join("release")
+    layers::target().join("release")
 }
 
 /// A running switch, ended when it is dropped.

@@ -16,6 +16,12 @@ pub(crate) fn root() -> PathBuf {
     manifest.parent().unwrap_or(manifest).to_path_buf()
 }
 
+/// Where cargo puts what it makes.
+pub(crate) fn target() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target.unwrap_or_else(|| root().join("target"))
+}
+
 /// Cargo, as it would run from a shell: what `cargo xtask` put into the environment about
 /// its own package would make build scripts run anew.
 pub(crate) fn cargo() -> Command {

@@ -6,6 +6,7 @@ mod demo;
 mod layers;
 mod prepare;
 mod test;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -18,7 +19,10 @@ usage: cargo xtask COMMAND [OPTION...]
   test [--full] [--install] [--require NAME,...]
                                        format, lints, layers and all tests; --install
                                        (or CI=true) first installs what some of them need
-  layers                               check the crate edges against layers.txt";
+  layers                               check the crate edges against layers.txt
+  vm [-c CPUS] [-m MEM] [-t SECONDS] [-o DIR] SCRIPT [ARG...]
+                                       a bash script in a virtual machine whose kernel has
+                                       the Open vSwitch module; its /out is kept in DIR";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(&args[1..]),
         Some("demo") => demo::run(),
         Some("layers") => layers::check(),
+        Some("vm") => vm::run(&args[1..]),
         _ => Err(USAGE.to_string()),
     };
     match result {

@@ -5,13 +5,16 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::layers;
+use crate::{layers, vm};
 
 /// Debian's packages, by a program that each brings.
-const PACKAGES: [(&str, &str); 3] = [
+const PACKAGES: [(&str, &str); 6] = [
     ("/usr/sbin/ovs-vswitchd", "openvswitch-switch"),
     ("/usr/bin/unshare", "util-linux"),
     ("/usr/sbin/ethtool", "ethtool"),
+    ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),
+    ("/usr/bin/busybox", "busybox-static"),
+    ("/usr/bin/kmod", "kmod"),
 ];
 
 /// Python's packages, with the versions that the tests were written against.
@@ -57,6 +60,9 @@ pub(crate) fn install() {
                 &[&["install", "--quiet"][..], &PYTHON_PACKAGES].concat(),
             );
         }
+    }
+    if let Err(error) = vm::fetch_kernel() {
+        println!("xtask: {error}");
     }
 }
 
