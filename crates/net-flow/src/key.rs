@@ -230,7 +230,7 @@ impl<'a> Tracked<'a> {
 }
 
 /// The indices of the bits that are set, in rising order.
-pub(crate) fn bits(mut map: WordMap) -> impl Iterator<Item = usize> {
+pub fn bits(mut map: WordMap) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         if map == 0 {
             return None;

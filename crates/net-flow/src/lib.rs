@@ -28,7 +28,7 @@ pub mod types;
 pub use extract::{extract, metadata};
 pub use field::{Access, Field, FieldInfo, Format, OxmId, Prereq};
 pub use formats::Formats;
-pub use key::{FlowKey, FlowMask, KEY_WORDS, Tracked};
+pub use key::{FlowKey, FlowMask, KEY_WORDS, Tracked, bits};
 pub use matching::Match;
 pub use mini::MiniKey;
 pub use names::Names;

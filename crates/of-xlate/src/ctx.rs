@@ -8,13 +8,14 @@ use net_proto::mac_learning::{MacPort, Sighting, Station};
 use of_switch::Rule;
 use of_wire::Action;
 
+use crate::dependency::Dependencies;
 use crate::effect::Effect;
 use crate::error::XlateError;
 use crate::flow::Flow;
 use crate::mirror::MirrorSet;
 use crate::recirc::{FrozenState, StackItem};
 use crate::trace::{NodeId, NodeKind, Trace};
-use crate::translation::{Dependencies, Input, Remark};
+use crate::translation::{Input, Remark};
 use crate::view::{BridgeView, Port, SwitchView};
 use crate::work::Work;
 

@@ -26,6 +26,19 @@ const PIPELINE: [(u8, u8); 3] = [
     (slot::reg(0).word, slot::reg(31).word),
 ];
 
+/// Whether word `index` of a key stands for no part of the packet.
+pub(crate) const fn is_pipeline_word(index: usize) -> bool {
+    let mut n = 0;
+    while n < PIPELINE.len() {
+        let (first, last) = PIPELINE[n];
+        if index >= first as usize && index <= last as usize {
+            return true;
+        }
+        n += 1;
+    }
+    false
+}
+
 /// The words of the tunnel's fields.
 fn tunnel_words() -> impl Iterator<Item = usize> {
     let fixed = slot::TUN_ID.word..=slot::TUN_GTPU_MSGTYPE.word;

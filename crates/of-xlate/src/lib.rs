@@ -17,6 +17,7 @@ mod actions;
 mod bond;
 mod commit;
 mod ctx;
+mod dependency;
 mod effect;
 mod error;
 mod finish;
@@ -37,13 +38,14 @@ mod vlan;
 mod work;
 
 pub use bond::{Bond, BondMode};
+pub use dependency::{Dependencies, Lookup};
 pub use effect::Effect;
 pub use error::XlateError;
 pub use mirror::{MAX_MIRRORS, Mirror, MirrorCounters, MirrorOutput};
 pub use recirc::{FrozenState, RecircTable, StackItem};
 pub use report::{Report, trace};
 pub use trace::{NodeKind, Trace};
-pub use translation::{Dependencies, Input, Lookup, Purpose, Remark, Translation, translate};
+pub use translation::{Input, Purpose, Remark, Translation, translate};
 pub use view::{
     BridgeId, BridgeView, Bundle, FragmentMode, Patch, PatchCounters, Port, PortFlags,
     PriorityTags, SpanningState, SwitchView, VlanMode, VlanSet,

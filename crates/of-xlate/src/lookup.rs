@@ -12,7 +12,7 @@ use crate::effect::Effect;
 use crate::error::XlateError;
 use crate::finish;
 use crate::trace::{NodeId, NodeKind};
-use crate::translation::{Lookup, Remark};
+use crate::translation::Remark;
 use crate::view::FragmentMode;
 use crate::work::Work;
 
@@ -102,16 +102,12 @@ impl Ctx<'_> {
     fn search_one(&mut self, table: u8) -> Option<Found> {
         let bridge = Arc::clone(&self.bridge);
         let view = bridge.tables.table(table)?;
-        let first_subtable = self.dependencies.subtables.len();
-        let subtables = &mut self.dependencies.subtables;
         let (key, mask) = self.flow.parts();
-        let rule = view.lookup_noting(key, mask, &mut |id| subtables.push(id));
-        self.dependencies.lookups.push(Lookup {
-            bridge: bridge.id,
-            table,
-            priority: rule.map_or(i32::MIN, |r| r.priority),
-            first_subtable,
-        });
+        let rule = view.lookup(key, mask);
+        let priority = rule.map_or(i32::MIN, |r| r.priority);
+        let (at, original) = ((bridge.id, table), self.input.key);
+        self.dependencies
+            .note_lookup(at, priority, original, self.flow.key());
         self.count_lookup(table, rule.is_some());
         rule.map(|r| Found::Rule(Arc::clone(r)))
     }

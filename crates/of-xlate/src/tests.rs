@@ -1,5 +1,6 @@
 //! Translations of small bridges.
 
+mod dependencies;
 mod golden;
 mod mirrors;
 mod property;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use base::Instant;
 use dp_lang::text::{PortNames, format_actions};
-use net_flow::{FlowKey, Match, PortNo, slot};
+use net_flow::{FlowKey, FlowMask, Match, PortNo, slot};
 use net_proto::mac_learning::MacTable;
 use of_switch::RuleSpec;
 use of_switch::tables::Tables;

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use base::Instant;
 use dp_lang::{Action as DpAction, SlowPath, UserCookie, Userspace};
-use net_classifier::SubtableId;
 use net_flow::types::{eth_type, ip_proto};
 use net_flow::{FlowKey, FlowMask, PortNo, slot};
 use of_wire::Action;
 
 use crate::ctx::{Ctx, Position};
+use crate::dependency::Dependencies;
 use crate::effect::Effect;
 use crate::error::XlateError;
 use crate::finish;
@@ -49,40 +49,6 @@ pub struct Input<'a> {
     pub purpose: Purpose,
     /// The time.
     pub now: Instant,
-}
-
-/// One lookup that a translation made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lookup {
-    /// The bridge.
-    pub bridge: BridgeId,
-    /// The table.
-    pub table: u8,
-    /// Priority of the rule that was found, or `i32::MIN`: a change of rules of lower
-    /// priority cannot change the answer.
-    pub priority: i32,
-    /// Where the lookup's subtables begin in [`Dependencies::subtables`]; they end where
-    /// those of the next lookup begin.
-    pub first_subtable: usize,
-}
-
-/// What a translation's answer depends on.
-#[derive(Clone, Debug, Default)]
-pub struct Dependencies {
-    /// Its lookups, in order.
-    pub lookups: Vec<Lookup>,
-    /// The subtables that they searched.
-    pub subtables: Vec<SubtableId>,
-    /// The bridges whose MAC tables were asked.
-    pub mac_tables: Vec<BridgeId>,
-}
-
-impl Dependencies {
-    pub(crate) fn note_macs(&mut self, bridge: BridgeId) {
-        if !self.mac_tables.contains(&bridge) {
-            self.mac_tables.push(bridge);
-        }
-    }
 }
 
 /// Something for the log that a translation came upon.

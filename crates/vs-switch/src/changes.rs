@@ -2,24 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use net_flow::{Match, PortNo, slot};
+use net_flow::Match;
 use of_switch::{Rule, RuleChange};
-use of_xlate::BridgeId;
+use of_xlate::{BridgeId, Lookup};
 
 use crate::megaflow::Megaflow;
 
 /// With more changes of rules than this, looking at each costs more than it saves.
-const MAX_RULES: usize = 256;
+const MAX_RULES: usize = 4096;
 
 /// A rule that came, went or changed.
 #[derive(Debug)]
-struct ChangedRule {
-    bridge: BridgeId,
-    table: u8,
+pub(crate) struct ChangedRule {
+    pub(crate) bridge: BridgeId,
+    pub(crate) table: u8,
     priority: i32,
     /// Whether it is a clause of a conjunction, which answers whatever its priority.
-    is_clause: bool,
-    matching: Match,
+    pub(crate) is_clause: bool,
+    pub(crate) matching: Match,
 }
 
 /// What changed since flows were checked.
@@ -76,6 +76,11 @@ impl ViewChanges {
         }
     }
 
+    /// The rules that changed, if nothing else did.
+    pub(crate) fn rules_only(&self) -> Option<&[ChangedRule]> {
+        (!self.everything && self.macs.is_empty()).then_some(&self.rules)
+    }
+
     /// Whether a flow may have to do something else now.
     pub(crate) fn affect(&self, flow: &Megaflow) -> bool {
         let depends = &flow.dependencies;
@@ -101,29 +106,16 @@ fn changed(bridge: BridgeId, rule: &Rule) -> ChangedRule {
 
 impl ChangedRule {
     fn affects(&self, flow: &Megaflow) -> bool {
-        let mut lookups = flow.dependencies.lookups.iter().enumerate();
-        lookups.any(|(index, lookup)| {
+        flow.dependencies.lookups.iter().any(|lookup| {
             lookup.bridge == self.bridge
                 && lookup.table == self.table
-                && (self.is_clause || self.priority >= lookup.priority)
-                // The first lookup is of the packet as it came in.
-                && (index > 0 || self.is_clause || self.overlaps(flow))
+                && (self.is_clause
+                    || self.priority >= lookup.priority && self.may_match(lookup, flow))
         })
     }
 
-    /// Whether some packet of the flow, as it comes in, could match the rule.
-    fn overlaps(&self, flow: &Megaflow) -> bool {
-        let in_port = slot::IN_PORT;
+    fn may_match(&self, lookup: &Lookup, flow: &Megaflow) -> bool {
         let (key, mask) = (self.matching.key(), self.matching.mask());
-        let same_port = mask.get(in_port) == 0 || PortNo(key.get(in_port) as u32) == flow.in_port;
-        same_port
-            && mask.iter().all(|(index, bits)| {
-                let mut common = bits & flow.mask.word(index);
-                if index == usize::from(in_port.word) {
-                    // The flow has the datapath's number there.
-                    common &= !((in_port.max() as u64) << in_port.shift);
-                }
-                (key.word(index) ^ flow.key.word(index)) & common == 0
-            })
+        lookup.may_match(key, mask.iter(), &flow.key, &flow.mask)
     }
 }

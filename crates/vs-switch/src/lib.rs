@@ -10,6 +10,7 @@ pub mod control;
 mod counters;
 mod env;
 mod events;
+mod flow_index;
 mod interface;
 mod megaflow;
 mod mirrors;

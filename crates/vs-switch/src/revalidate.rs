@@ -9,8 +9,8 @@ use base::{Clock, Instant};
 use dp_api::{DumpedFlow, FlowPut, FlowStats};
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 use dp_lang::{Action, Ufid};
-use net_flow::{FlowKey, FlowMask, MiniKey, PortNo};
-use of_xlate::{Dependencies, Input, Purpose, SwitchView, Translation, translate};
+use net_flow::{FlowKey, FlowMask, MiniKey};
+use of_xlate::{Dependencies, Input, Purpose, SwitchView, translate};
 
 use crate::backer::Backer;
 use crate::changes::ViewChanges;
@@ -155,7 +155,7 @@ impl Backer {
         self.datapath.quiesce();
         let view = self.shared.view.load();
         let megaflows = &self.shared.megaflows;
-        let outdated = megaflows.outdated(view.version, |m| changes.affect(m));
+        let outdated = megaflows.outdated(view.version, &changes);
         for ufid in outdated {
             // What it counted so far belongs to the rules that it came from.
             if let Ok(flow) = self.datapath.flow_get(ufid) {
@@ -184,9 +184,7 @@ impl Backer {
     /// long.  When this returns, packets are forwarded as the newest view wants it.
     pub(crate) fn revalidate(&mut self, now: Instant, clock: &Clock) {
         let start = clock.real();
-        if self.revalidator.pending.is_some() {
-            self.datapath.quiesce();
-        }
+        self.recheck(now, clock);
         let view = self.shared.view.load();
         self.revalidator.dump += 1;
         let mut flows = Vec::new();
@@ -267,16 +265,23 @@ impl Backer {
     ) -> bool {
         let dump = self.revalidator.dump;
         let mut shard = self.shared.megaflows.shard(flow.ufid);
-        let megaflow = shard.entry(flow.ufid).or_insert_with(|| adopted(flow, now));
+        if !shard.contains_key(&flow.ufid) {
+            drop(shard);
+            self.shared.megaflows.add(flow.ufid, adopted(flow, now));
+            shard = self.shared.megaflows.shard(flow.ufid);
+        }
+        let Some(megaflow) = shard.get_mut(&flow.ufid) else {
+            return false;
+        };
         megaflow.seen = dump;
         let used = flow.stats.used.unwrap_or(megaflow.created);
         megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
-        let version = megaflow.version;
+        let is_current = self.shared.megaflows.is_current(megaflow, view.version);
         drop(shard);
         let is_idle = idle.is_none_or(|idle| used + idle <= now);
         let check = if is_idle {
             Check::Delete
-        } else if version < view.version {
+        } else if !is_current {
             self.retranslate(flow.ufid, view, now)
         } else {
             Check::Keep
@@ -311,7 +316,9 @@ impl Backer {
             return Check::Delete;
         };
         let same = *actions == *megaflow.actions;
-        renew(megaflow, translation, view.version);
+        self.shared
+            .megaflows
+            .renew(megaflow, translation, view.version);
         if same {
             Check::Keep
         } else {
@@ -373,7 +380,7 @@ impl Backer {
         Some(FlowPut {
             ufid: Some(ufid),
             key: MiniKey::under(&megaflow.key.expand(), &mask),
-            mask: megaflow.mask.clone(),
+            mask: (*megaflow.mask).clone(),
             actions: Arc::clone(&megaflow.actions),
             replace: true,
         })
@@ -427,25 +434,17 @@ impl Backer {
 /// A flow that the switch did not install, or not in this life.
 fn adopted(flow: &DumpedFlow, now: Instant) -> Megaflow {
     Megaflow {
-        key: flow.key.clone(),
-        mask: flow.mask.clone(),
-        in_port: PortNo::NONE,
+        key: Arc::new(flow.key.clone()),
+        mask: Arc::new(flow.mask.clone()),
         actions: Arc::clone(&flow.actions),
         version: 0,
         dependencies: Dependencies::default(),
         effects: Vec::new(),
-        _frozen: Vec::new(),
+        frozen: Vec::new(),
         created: now,
-        sequence: u64::MAX,
+        sequence: 0,
         // What it counted before is nobody's.
         credited: (flow.stats.packets, flow.stats.bytes),
         seen: 0,
     }
-}
-
-fn renew(megaflow: &mut Megaflow, translation: Translation, version: u64) {
-    megaflow.version = version;
-    megaflow.dependencies = translation.dependencies;
-    megaflow.effects = translation.effects;
-    megaflow._frozen = translation.frozen;
 }

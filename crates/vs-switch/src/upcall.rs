@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering;
 use base::Instant;
 use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
-use dp_lang::{Action, Controller, PortNo as DpPort, Ufid, UserCookie};
+use dp_lang::{Action, Controller, Ufid, UserCookie};
 use net_flow::types::eth_type;
-use net_flow::{FlowKey, FlowMask, Match, MiniKey, Names, PortNo, Slot, slot};
+use net_flow::{FlowKey, FlowMask, Match, MiniKey, Names, Slot, slot};
 use of_switch::PacketInEvent;
 use of_wire::message::{PacketIn, PacketInReason};
 use of_xlate::{
@@ -121,17 +121,14 @@ impl Shared {
         let mask = flow_mask(mask);
         let mini_mask = MiniKey::new(mask.as_key());
         let ufid = Ufid::of(&MiniKey::under(key, &mask), &mini_mask);
-        let port = DpPort(key.get(slot::IN_PORT) as u32);
-        let in_port = view.datapath_ports.get(&port).map(|(_, number)| *number);
         let megaflow = Megaflow {
-            key: MiniKey::new(key),
-            mask: mini_mask,
-            in_port: in_port.unwrap_or(PortNo::NONE),
+            key: Arc::new(MiniKey::new(key)),
+            mask: Arc::new(mini_mask),
             actions: Arc::clone(actions),
             version: view.version,
             dependencies: translation.dependencies,
             effects: translation.effects,
-            _frozen: translation.frozen,
+            frozen: translation.frozen,
             created: now,
             sequence: 0,
             credited: (0, 0),

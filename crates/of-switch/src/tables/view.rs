@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use net_classifier::{Classifier, SubtableId};
+use net_classifier::Classifier;
 use net_flow::{FlowKey, FlowMask};
 
 use crate::rule::Rule;
@@ -61,16 +61,6 @@ impl TableView {
     /// to `mask`.
     pub fn lookup(&self, key: &FlowKey, mask: &mut FlowMask) -> Option<&Arc<Rule>> {
         self.rules.lookup(key, mask)
-    }
-
-    /// Like [`TableView::lookup`], and `consulted` is told each subtable that was searched.
-    pub fn lookup_noting(
-        &self,
-        key: &FlowKey,
-        mask: &mut FlowMask,
-        consulted: &mut dyn FnMut(SubtableId),
-    ) -> Option<&Arc<Rule>> {
-        self.rules.lookup_noting(key, mask, consulted)
     }
 
     /// All rules, in no order that means anything.

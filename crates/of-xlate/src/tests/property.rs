@@ -3,14 +3,14 @@
 
 use net_flow::Field;
 use net_flow::types::eth_type;
-use net_flow::{FlowMask, Slot, Subfield};
+use net_flow::{Slot, Subfield};
 use of_wire::action::{Move, SetField, SetVlan};
 use proptest::prelude::*;
 
 use super::*;
 
 /// Fields that rules match and packets have, with values that meet.
-const FIELDS: [(Slot, [u128; 3]); 13] = [
+pub(super) const FIELDS: [(Slot, [u128; 3]); 13] = [
     (slot::IN_PORT, [1, 2, 3]),
     (slot::ETH_SRC, [0x5054_0000_0001, 0x5054_0000_0002, 1]),
     (
@@ -29,7 +29,7 @@ const FIELDS: [(Slot, [u128; 3]); 13] = [
     (slot::NW_FRAG, [0, 1, 3]),
 ];
 
-fn matching(parts: &[(usize, usize, u8)]) -> Match {
+pub(super) fn matching(parts: &[(usize, usize, u8)]) -> Match {
     let mut m = Match::any();
     for (field, value, shape) in parts {
         let (slot, values) = FIELDS[*field];
@@ -57,7 +57,7 @@ fn set_field(field: Field, value: u128) -> Action {
     }))
 }
 
-fn any_action() -> impl Strategy<Value = Action> {
+pub(super) fn any_action() -> impl Strategy<Value = Action> {
     (0..26u8, 0..3u8).prop_map(|(kind, n)| match kind {
         0..=2 => output(PortNo(u32::from(n) + 1)),
         3 | 4 => output(PortNo::NORMAL),
@@ -96,7 +96,7 @@ fn any_action() -> impl Strategy<Value = Action> {
 }
 
 /// A packet whose fields fit together, as extraction makes it.
-fn consistent(seeds: &[u8]) -> FlowKey {
+pub(super) fn consistent(seeds: &[u8]) -> FlowKey {
     let mut key = FlowKey::new();
     for ((slot, values), seed) in FIELDS.iter().zip(seeds) {
         key.set(*slot, values[usize::from(seed % 3)]);
@@ -140,7 +140,7 @@ fn normalize(key: &mut FlowKey) {
 }
 
 /// Another packet that agrees with `key` under `mask`.
-fn agreeing(key: &FlowKey, mask: &FlowMask, seeds: &[u8]) -> FlowKey {
+pub(super) fn agreeing(key: &FlowKey, mask: &FlowMask, seeds: &[u8]) -> FlowKey {
     let mut other = consistent(seeds);
     for (slot, _) in FIELDS {
         let mask = mask.get(slot);
