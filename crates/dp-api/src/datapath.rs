@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::Instant;
-use dp_lang::{Action, PortNo, Ufid};
+use dp_lang::{Action, Features, PortNo, Ufid};
 use net_dev::Device;
 use net_flow::{FlowKey, MiniKey};
 
@@ -136,6 +136,9 @@ pub trait Datapath: Send + Sync {
 
     /// Its name, such as `ovs-netdev`.
     fn name(&self) -> &str;
+
+    /// What it can do; this does not change.
+    fn features(&self) -> Features;
 
     /// Hands packets without a flow to `handler` from now on.
     fn set_handler(&self, handler: Arc<dyn UpcallHandler>);

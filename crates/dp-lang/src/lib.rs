@@ -5,6 +5,7 @@
 pub mod action;
 pub mod attr;
 pub mod exec;
+mod features;
 pub mod ids;
 mod set;
 pub mod text;
@@ -12,4 +13,5 @@ pub mod text;
 pub use action::{Action, Controller, SetField, SlowPath, UserCookie, Userspace};
 pub use attr::KeyAttr;
 pub use exec::{Effects, InFlight, Missing, execute, find_stateful};
+pub use features::Features;
 pub use ids::{PortNo, Ufid};

@@ -11,7 +11,7 @@ use dp_api::{
     Datapath, DatapathStats, DumpedFlow, Error, Execute, FlowPut, FlowStats, PortInfo, PortSpec,
     PortStats, UpcallHandler,
 };
-use dp_lang::{Action, PortNo, Ufid, find_stateful};
+use dp_lang::{Action, Features, PortNo, Ufid, find_stateful};
 use net_dev::{Device, Providers, Receiver};
 use net_flow::slot;
 use net_packet::{Batch, Packet};
@@ -134,6 +134,15 @@ impl UserDatapath {
         self.dummy
     }
 
+    /// Refuses actions that are not there.  A dummy takes them, since it is for looking at what
+    /// the switch says; packets end there.
+    fn check_actions(&self, actions: &[Action]) -> Result<(), Error> {
+        match find_stateful(actions) {
+            Some(missing) if !self.dummy => Err(Error::Unsupported(missing.to_string())),
+            _ => Ok(()),
+        }
+    }
+
     /// The kind of device that serves as a port of type `kind` here.
     fn device_kind<'a>(&self, kind: &'a str) -> &'a str {
         match kind {
@@ -213,10 +222,33 @@ impl UserDatapath {
     }
 }
 
-fn check_actions(actions: &[Action]) -> Result<(), Error> {
-    match find_stateful(actions) {
-        Some(missing) => Err(Error::Unsupported(missing.to_string())),
-        None => Ok(()),
+/// What the userspace datapath can do.  A dummy says that it can do more, so that translations
+/// for datapaths that can may be looked at.
+fn features(dummy: bool) -> Features {
+    Features {
+        masked_set: true,
+        ufid: true,
+        trunc: true,
+        clone: true,
+        sample_nesting: 10,
+        ct_clear: dummy,
+        max_hash_algorithm: 1,
+        check_pkt_len: true,
+        explicit_drop: true,
+        ct_zero_snat: dummy,
+        max_vlan_headers: 1,
+        max_mpls_depth: 3,
+        recirc: true,
+        ct_state: dummy,
+        ct_zone: dummy,
+        ct_mark: dummy,
+        ct_label: dummy,
+        ct_state_nat: dummy,
+        ct_orig_tuple: dummy,
+        ct_orig_tuple6: dummy,
+        nd_extensions: true,
+        tunnels: dummy,
+        ..Features::default()
     }
 }
 
@@ -227,6 +259,10 @@ impl Datapath for UserDatapath {
 
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn features(&self) -> Features {
+        features(self.dummy)
     }
 
     fn set_handler(&self, handler: Arc<dyn UpcallHandler>) {
@@ -328,7 +364,7 @@ impl Datapath for UserDatapath {
     }
 
     fn flow_put(&self, flow: FlowPut) -> Result<Ufid, Error> {
-        check_actions(&flow.actions)?;
+        self.check_actions(&flow.actions)?;
         let mask = flow.mask.expand_mask();
         let key = flow.key.expand();
         let matching = Matching::new(&key, &mask);
@@ -381,7 +417,7 @@ impl Datapath for UserDatapath {
     }
 
     fn execute(&self, execute: Execute) -> Result<(), Error> {
-        check_actions(&execute.actions)?;
+        self.check_actions(&execute.actions)?;
         let now = self.shared.clock.now();
         let packet = Packet::from_frame(&execute.packet);
         self.with_engine(|engine| engine.send(packet, &execute.key, &execute.actions, now));

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::{Instant, Published};
 use dp_api::Datapath;
-use dp_lang::PortNo as DpPort;
 use dp_lang::text::PortNames;
+use dp_lang::{Features, PortNo as DpPort};
 use net_flow::{FlowKey, PortNo, slot};
 use net_packet::Packet;
 use of_xlate::{BridgeId, SwitchView};
@@ -105,18 +105,8 @@ impl Backer {
     /// Logs what the datapath can do.
     pub(crate) fn log_features(&self) {
         let name = self.display_name();
-        for feature in [
-            "VLAN header stack length probed as 1",
-            "MPLS label stack length probed as 3",
-            "Datapath supports truncate action",
-            "Datapath supports unique flow ids",
-            "Datapath supports clone action",
-            "Datapath supports check_pkt_len action",
-            "Datapath supports explicit drop action",
-            "Datapath does not support ct_state",
-            "Datapath supports IPv6 ND Extensions",
-        ] {
-            log::info!(target: "ofproto_dpif", "{name}: {feature}");
+        for line in feature_lines(&self.datapath.features()) {
+            log::info!(target: "ofproto_dpif", "{name}: {line}");
         }
     }
 
@@ -158,4 +148,60 @@ impl Backer {
         }
         self.revalidator.next_deadline()
     }
+}
+
+/// What a datapath can do, in the words and the order of the log.
+fn feature_lines(features: &Features) -> Vec<String> {
+    let says = |is_there: bool| match is_there {
+        true => "supports",
+        false => "does not support",
+    };
+    let mut lines = vec![
+        format!("Datapath {} recirculation", says(features.recirc)),
+        format!(
+            "VLAN header stack length probed as {}",
+            features.max_vlan_headers
+        ),
+        format!(
+            "MPLS label stack length probed as {}",
+            features.max_mpls_depth
+        ),
+    ];
+    if !features.masked_set {
+        lines.push("datapath does not support masked set action feature.".to_owned());
+    }
+    let capabilities = [
+        (features.trunc, "truncate action"),
+        (features.ufid, "unique flow ids"),
+        (features.clone, "clone action"),
+    ];
+    lines
+        .extend(capabilities.map(|(is_there, what)| format!("Datapath {} {what}", says(is_there))));
+    lines.push(format!(
+        "Max sample nesting level probed as {}",
+        features.sample_nesting
+    ));
+    lines.push(format!(
+        "Datapath {} eventmask in conntrack action",
+        says(features.ct_eventmask)
+    ));
+    let capabilities = [
+        (features.ct_clear, "ct_clear action"),
+        (features.check_pkt_len, "check_pkt_len action"),
+        (features.ct_timeout, "timeout policy in conntrack action"),
+        (features.explicit_drop, "explicit drop action"),
+        (features.nd_extensions, "IPv6 ND Extensions"),
+        (features.add_mpls, "add_mpls action"),
+        (features.psample, "psample action"),
+        (features.ct_state, "ct_state"),
+        (features.ct_zone, "ct_zone"),
+        (features.ct_mark, "ct_mark"),
+        (features.ct_label, "ct_label"),
+        (features.ct_state_nat, "ct_state_nat"),
+        (features.ct_orig_tuple, "ct_orig_tuple"),
+        (features.ct_orig_tuple6, "ct_orig_tuple6"),
+    ];
+    lines
+        .extend(capabilities.map(|(is_there, what)| format!("Datapath {} {what}", says(is_there))));
+    lines
 }

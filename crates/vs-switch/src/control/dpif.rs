@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use base::Instant;
+use dp_lang::Features;
 use dp_lang::text::PortNames;
 use net_flow::slot;
 
 use super::flow::DumpFormat;
 use super::{Command, command};
-use crate::bridge::Bridge;
 use crate::interface::{Carrier, Interface};
 use crate::switch::Switch;
 
@@ -105,41 +105,45 @@ fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
     Ok(text)
 }
 
-/// What our datapaths can do, in the words of the original.
-const FEATURES: &[(&str, &str)] = &[
-    ("Masked set action", "Yes"),
-    ("Tunnel push pop", "No"),
-    ("Ufid", "Yes"),
-    ("Truncate action", "Yes"),
-    ("Clone action", "Yes"),
-    ("Sample nesting", "10"),
-    ("Conntrack eventmask", "No"),
-    ("Conntrack clear", "No"),
-    ("Max dp_hash algorithm", "1"),
-    ("Check pkt length action", "Yes"),
-    ("Conntrack timeout policy", "No"),
-    ("Explicit Drop action", "Yes"),
-    ("Optimized Balance TCP mode", "No"),
-    ("Conntrack all-zero IP SNAT", "No"),
-    ("MPLS Label add", "No"),
-    ("psample action", "No"),
-    ("Max VLAN headers", "1"),
-    ("Max MPLS depth", "3"),
-    ("Recirc", "Yes"),
-    ("CT state", "No"),
-    ("CT zone", "No"),
-    ("CT mark", "No"),
-    ("CT label", "No"),
-    ("CT state NAT", "No"),
-    ("CT orig tuple", "No"),
-    ("CT orig tuple for IPv6", "No"),
-    ("IPv6 ND Extension", "Yes"),
-];
+/// What a datapath can do, in the words of the original.
+fn feature_table(f: &Features) -> [(&'static str, String); 27] {
+    let yes = |is_there: bool| if is_there { "Yes" } else { "No" }.to_owned();
+    [
+        ("Masked set action", yes(f.masked_set)),
+        ("Tunnel push pop", yes(f.tunnel_push_pop)),
+        ("Ufid", yes(f.ufid)),
+        ("Truncate action", yes(f.trunc)),
+        ("Clone action", yes(f.clone)),
+        ("Sample nesting", f.sample_nesting.to_string()),
+        ("Conntrack eventmask", yes(f.ct_eventmask)),
+        ("Conntrack clear", yes(f.ct_clear)),
+        ("Max dp_hash algorithm", f.max_hash_algorithm.to_string()),
+        ("Check pkt length action", yes(f.check_pkt_len)),
+        ("Conntrack timeout policy", yes(f.ct_timeout)),
+        ("Explicit Drop action", yes(f.explicit_drop)),
+        ("Optimized Balance TCP mode", yes(f.lb_output)),
+        ("Conntrack all-zero IP SNAT", yes(f.ct_zero_snat)),
+        ("MPLS Label add", yes(f.add_mpls)),
+        ("psample action", yes(f.psample)),
+        ("Max VLAN headers", f.max_vlan_headers.to_string()),
+        ("Max MPLS depth", f.max_mpls_depth.to_string()),
+        ("Recirc", yes(f.recirc)),
+        ("CT state", yes(f.ct_state)),
+        ("CT zone", yes(f.ct_zone)),
+        ("CT mark", yes(f.ct_mark)),
+        ("CT label", yes(f.ct_label)),
+        ("CT state NAT", yes(f.ct_state_nat)),
+        ("CT orig tuple", yes(f.ct_orig_tuple)),
+        ("CT orig tuple for IPv6", yes(f.ct_orig_tuple6)),
+        ("IPv6 ND Extension", yes(f.nd_extensions)),
+    ]
+}
 
 fn show_features(switch: &mut Switch, args: &[String], _now: Instant) -> Result<String, String> {
-    let _: &Bridge = switch.bridge(&args[0])?;
+    let bridge = switch.bridge(&args[0])?;
+    let features = switch.backer_of(bridge)?.datapath.features();
     let mut text = String::new();
-    for (name, value) in FEATURES {
+    for (name, value) in feature_table(&features) {
         let _ = writeln!(text, "{name}: {value}");
     }
     Ok(text)
