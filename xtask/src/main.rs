@@ -3,6 +3,7 @@
 
 mod bench;
 mod demo;
+mod fuzz;
 mod layers;
 mod prepare;
 mod test;
@@ -16,6 +17,7 @@ usage: cargo xtask COMMAND [OPTION...]
   bench [--rounds N] [--noise] [FIGURE...]
                                        Sluice against Debian's Open vSwitch (as root)
   demo                                 two hosts talk through a bridge (as root)
+  fuzz [--seconds N] [TARGET...]       every fuzzer for N (60) seconds, or those named
   test [--full] [--install] [--require NAME,...]
                                        format, lints, layers and all tests; --install
                                        (or CI=true) first installs what some of them need
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("test") => test::run(&args[1..]),
         Some("bench") => bench::run(&args[1..]),
+        Some("fuzz") => fuzz::run(&args[1..]),
         Some("demo") => demo::run(),
         Some("layers") => layers::check(),
         Some("vm") => vm::run(&args[1..]),

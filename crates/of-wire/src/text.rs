@@ -438,7 +438,8 @@ fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<Stri
     let wrong = wrong.to_ascii_lowercase();
     let limit = wrong.len().div_ceil(3).min(3);
     let scored = names
-        .filter(|n| !n.is_empty())
+        // A name of another length is that far away at least; a long text costs nothing.
+        .filter(|n| !n.is_empty() && n.len().abs_diff(wrong.len()) <= limit)
         .map(|n| (distance(&wrong, n), n));
     let (best, name) = scored.min_by_key(|(d, _)| *d)?;
     (best <= limit).then(|| format!("did you mean \"{name}\"?"))

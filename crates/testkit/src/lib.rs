@@ -8,7 +8,7 @@ mod process;
 mod scratch;
 mod stack;
 
-pub use need::{Need, is_root, need, python};
+pub use need::{Need, cases, is_root, need, python};
 pub use process::{Daemon, output, sluice_program};
 pub use scratch::Scratch;
 pub use stack::{Running, Stack};

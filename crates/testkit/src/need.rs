@@ -77,6 +77,14 @@ fn lacks_python_package(name: &str) -> Option<String> {
     (!there).then(|| format!("no Python package {name}"))
 }
 
+/// How often a test with random inputs tries: `usual`, or as many times that as
+/// `SLUICE_CASES` says.  `cargo xtask test --full` sets it.
+pub fn cases(usual: u32) -> u32 {
+    let factor = std::env::var("SLUICE_CASES").ok();
+    let factor = factor.and_then(|text| text.parse().ok()).unwrap_or(1);
+    usual.saturating_mul(factor)
+}
+
 /// Whether the process may do everything.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
