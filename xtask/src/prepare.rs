@@ -1,6 +1,7 @@
 //! Installs what some tests need: Open vSwitch's own programs as a second make to talk to,
-//! and Python's clients in an environment of their own under `target`.  What cannot be
-//! installed is named, and the tests that need it say that they were skipped.
+//! Python's clients in an environment of their own under `target`, and a virtual machine whose
+//! kernel has the Open vSwitch module.  What cannot be installed is named, and the tests that
+//! need it say that they were skipped.
 
 use std::path::PathBuf;
 use std::process::Command;

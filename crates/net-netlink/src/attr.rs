@@ -38,6 +38,21 @@ impl<'a> Attr<'a> {
         self.value.first_chunk().map(|b| u64::from_ne_bytes(*b))
     }
 
+    /// The value as a number of two bytes in network order, if it is that long.
+    pub fn be16(&self) -> Option<u16> {
+        self.value.first_chunk().map(|b| u16::from_be_bytes(*b))
+    }
+
+    /// The value as a number of four bytes in network order, if it is that long.
+    pub fn be32(&self) -> Option<u32> {
+        self.value.first_chunk().map(|b| u32::from_be_bytes(*b))
+    }
+
+    /// The value as a number of eight bytes in network order, if it is that long.
+    pub fn be64(&self) -> Option<u64> {
+        self.value.first_chunk().map(|b| u64::from_be_bytes(*b))
+    }
+
     /// The value as text up to the first zero byte, if it is UTF-8.
     pub fn text(&self) -> Option<&'a str> {
         let end = self.value.iter().position(|b| *b == 0);
@@ -60,6 +75,11 @@ impl<'a> Attrs<'a> {
     /// Over the attributes in `bytes`.
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
+    }
+
+    /// The bytes that were not iterated over yet.
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// The first attribute of type `kind`.

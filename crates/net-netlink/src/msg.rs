@@ -1,8 +1,10 @@
 //! Messages: how they are built, and how a buffer of them is read.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use crate::attr::{Attrs, aligned};
+use crate::write::AttrWriter;
 
 /// Flags and types of netlink itself.
 pub mod nl {
@@ -12,6 +14,8 @@ pub mod nl {
     pub const MULTI: u16 = 0x2;
     /// Flag: an acknowledgement is wanted.
     pub const ACK: u16 = 0x4;
+    /// Flag: the answer describes what was made or changed.
+    pub const ECHO: u16 = 0x8;
     /// Flag: the table changed during this dump, which should be repeated.
     pub const DUMP_INTERRUPTED: u16 = 0x10;
     /// Flag of an error: the request's payload is left out.
@@ -200,17 +204,11 @@ impl From<BuildError> for std::io::Error {
     }
 }
 
-/// A message under construction.
+/// A message under construction; its attributes are put through [`AttrWriter`].
 #[derive(Clone, Debug)]
 pub struct Builder {
-    buf: Vec<u8>,
-    too_long: bool,
+    attrs: AttrWriter,
 }
-
-/// A nested attribute that is still open.
-#[derive(Debug)]
-#[must_use = "a nested attribute must be closed"]
-pub struct Nest(usize);
 
 impl Builder {
     /// Begins a request of type `kind`; [`nl::REQUEST`] is added to `flags`.
@@ -221,68 +219,8 @@ impl Builder {
         buf.extend((flags | nl::REQUEST).to_ne_bytes());
         buf.extend([0; 8]);
         Self {
-            buf,
-            too_long: false,
+            attrs: AttrWriter::after(buf),
         }
-    }
-
-    /// Adds a family's own header.
-    pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
-        self.buf.extend(bytes);
-        self.pad();
-        self
-    }
-
-    fn pad(&mut self) {
-        self.buf.resize(aligned(self.buf.len()), 0);
-    }
-
-    /// Adds an attribute.
-    pub fn put(&mut self, kind: u16, value: &[u8]) -> &mut Self {
-        let nest = self.open(kind);
-        self.buf.extend(value);
-        self.close(nest)
-    }
-
-    /// Adds an attribute of one byte.
-    pub fn put_u8(&mut self, kind: u16, value: u8) -> &mut Self {
-        self.put(kind, &[value])
-    }
-
-    /// Adds an attribute of two bytes.
-    pub fn put_u16(&mut self, kind: u16, value: u16) -> &mut Self {
-        self.put(kind, &value.to_ne_bytes())
-    }
-
-    /// Adds an attribute of four bytes.
-    pub fn put_u32(&mut self, kind: u16, value: u32) -> &mut Self {
-        self.put(kind, &value.to_ne_bytes())
-    }
-
-    /// Adds a text attribute, with the zero byte that ends it.
-    pub fn put_text(&mut self, kind: u16, value: &str) -> &mut Self {
-        let nest = self.open(kind);
-        self.buf.extend(value.as_bytes());
-        self.buf.push(0);
-        self.close(nest)
-    }
-
-    /// Begins an attribute that holds others.
-    pub fn open(&mut self, kind: u16) -> Nest {
-        let at = self.buf.len();
-        self.buf.extend([0; 2]);
-        self.buf.extend(kind.to_ne_bytes());
-        Nest(at)
-    }
-
-    /// Ends it.
-    pub fn close(&mut self, nest: Nest) -> &mut Self {
-        match u16::try_from(self.buf.len() - nest.0) {
-            Ok(len) => self.buf[nest.0..nest.0 + 2].copy_from_slice(&len.to_ne_bytes()),
-            Err(_) => self.too_long = true,
-        }
-        self.pad();
-        self
     }
 
     /// The whole message, numbered `seq`.
@@ -290,19 +228,32 @@ impl Builder {
     /// # Errors
     /// If an attribute is longer than its length field can say.
     pub fn finish(&mut self, seq: u32) -> Result<&[u8], BuildError> {
-        let len = u32::try_from(self.buf.len()).map_err(|_| BuildError)?;
-        if self.too_long {
-            return Err(BuildError);
-        }
-        self.buf[..4].copy_from_slice(&len.to_ne_bytes());
-        self.buf[8..12].copy_from_slice(&seq.to_ne_bytes());
-        Ok(&self.buf)
+        let buf = self.attrs.checked()?;
+        let len = u32::try_from(buf.len()).map_err(|_| BuildError)?;
+        buf[..4].copy_from_slice(&len.to_ne_bytes());
+        buf[8..12].copy_from_slice(&seq.to_ne_bytes());
+        Ok(buf)
     }
 
     /// Adds flags.
     pub fn add_flags(&mut self, flags: u16) {
-        let now = u16::from_ne_bytes([self.buf[6], self.buf[7]]);
-        self.buf[6..8].copy_from_slice(&(now | flags).to_ne_bytes());
+        let buf = self.attrs.buffer();
+        let now = u16::from_ne_bytes([buf[6], buf[7]]);
+        buf[6..8].copy_from_slice(&(now | flags).to_ne_bytes());
+    }
+}
+
+impl Deref for Builder {
+    type Target = AttrWriter;
+
+    fn deref(&self) -> &AttrWriter {
+        &self.attrs
+    }
+}
+
+impl DerefMut for Builder {
+    fn deref_mut(&mut self) -> &mut AttrWriter {
+        &mut self.attrs
     }
 }
 
