@@ -5,6 +5,7 @@ use net_flow::types::{eth_type, ip_proto};
 use net_flow::{FlowMask, Slot, slot};
 
 use crate::ctx::Ctx;
+use crate::mpls::is_mpls;
 use crate::vlan::TagChange;
 
 /// How much of an attribute a `set` writes.
@@ -22,8 +23,20 @@ impl Ctx<'_> {
         if self.flow.packet_type() == 0 {
             self.commit_attr(KeyAttr::Ethernet, Extent::Changed);
         }
-        self.commit_network();
-        self.commit_transport();
+        let pops_last =
+            is_mpls(self.flow.base.get(slot::ETH_TYPE) as u16) && !is_mpls(self.flow.eth_type());
+        if pops_last {
+            // What is behind the labels can be written only when they are gone.
+            self.commit_mpls();
+        }
+        // Behind labels nothing is known.
+        if !is_mpls(self.flow.eth_type()) {
+            self.commit_network();
+            self.commit_transport();
+        }
+        if !pops_last {
+            self.commit_mpls();
+        }
         for change in self.flow.commit_tags() {
             self.out.push(match change {
                 TagChange::Pop => Action::PopVlan,
@@ -32,6 +45,11 @@ impl Ctx<'_> {
         }
         self.commit_attr(KeyAttr::Priority, Extent::Changed);
         self.commit_attr(KeyAttr::Mark, Extent::Changed);
+    }
+
+    fn commit_mpls(&mut self) {
+        let changes = self.flow.commit_mpls();
+        self.out.extend(changes);
     }
 
     fn commit_network(&mut self) {

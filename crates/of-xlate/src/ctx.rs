@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dp_lang::{Action as DpAction, SlowPath};
-use net_flow::{FlowKey, Names};
+use net_flow::{FlowKey, Names, PortNo};
 use net_proto::mac_learning::{MacPort, Sighting, Station};
 use of_switch::Rule;
 use of_wire::Action;
@@ -16,7 +16,7 @@ use crate::mirror::MirrorSet;
 use crate::recirc::{FrozenState, StackItem};
 use crate::trace::{NodeId, NodeKind, Trace};
 use crate::translation::{Input, Remark};
-use crate::view::{BridgeView, Port, SwitchView};
+use crate::view::{BridgeId, BridgeView, Port, SwitchView};
 use crate::work::Work;
 
 /// Tables, clones and bridges may be nested so deep.
@@ -76,13 +76,21 @@ pub(crate) struct Ctx<'a> {
     pub(crate) in_action_set: bool,
     pub(crate) stack: Vec<StackItem>,
     pub(crate) conntracked: bool,
+    /// The last MPLS entry was popped: what is behind it, the datapath must tell.
+    pub(crate) was_mpls: bool,
+    /// The translation goes on where an earlier one was frozen.
+    pub(crate) is_resumed: bool,
+    /// The packet was sent away by the outermost list, so that nothing is left to do.
+    pub(crate) gone: bool,
+    /// The port that the packet first came in by, unless that was a patch port.
+    pub(crate) input_at: Option<(BridgeId, PortNo)>,
     pub(crate) original_priority: u128,
     /// The mirrors of the current bridge that the packet has gone to.
     pub(crate) mirrored: MirrorSet,
     /// Bytes that the mirror that is being sent to wants at most; 0 is all.
     pub(crate) snaplen: u16,
     /// What this translation has learned and the tables may not know yet.
-    pub(crate) learned: Vec<(crate::view::BridgeId, Sighting)>,
+    pub(crate) learned: Vec<(BridgeId, Sighting)>,
     pub(crate) trace: Option<&'a mut Trace>,
 }
 

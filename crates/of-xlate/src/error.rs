@@ -15,6 +15,10 @@ pub enum XlateError {
     StackTooDeep,
     /// The packet was recirculated, and its state is gone.
     NoRecirculationContext,
+    /// A recirculated packet was to be sent through other actions than those it left with.
+    RecirculationConflict,
+    /// The packet has, or would have, more MPLS labels than a key has room for.
+    TooManyMplsLabels,
     /// The port that received the packet does not forward (spanning tree).  The packet is
     /// dropped, and that is no error.
     ForwardingDisabled,
@@ -30,6 +34,8 @@ impl fmt::Display for XlateError {
             Self::TooManyResubmits => "Too many resubmits",
             Self::StackTooDeep => "Stack too deep",
             Self::NoRecirculationContext => "No recirculation context",
+            Self::RecirculationConflict => "Recirculation conflict",
+            Self::TooManyMplsLabels => "Too many MPLS labels",
             Self::ForwardingDisabled => "Forwarding is disabled",
             Self::UnsupportedAction(name) => return write!(f, "Unsupported action {name}"),
         })

@@ -3,7 +3,7 @@
 
 use net_flow::field::Prereq;
 use net_flow::types::{eth_type, icmpv6_type, ip_proto};
-use net_flow::{Field, FlowKey, FlowMask, PortNo, Slot, Subfield, slot};
+use net_flow::{Field, FlowKey, FlowMask, MiniKey, PortNo, Slot, Subfield, slot};
 
 use crate::vlan::{CFI, PCP, VID};
 
@@ -145,6 +145,14 @@ impl Flow {
     /// Puts back a key that was kept.
     pub(crate) fn restore(&mut self, key: FlowKey) {
         self.key = key;
+    }
+
+    /// Puts back the pipeline's and tunnel's fields and the input port.
+    pub(crate) fn restore_metadata(&mut self, kept: &MiniKey) {
+        for (word, bits) in metadata_mask().iter() {
+            let now = self.key.word(word) & !bits | kept.word(word) & bits;
+            self.key.set_word(word, now);
+        }
     }
 
     pub(crate) const fn mask(&self) -> &FlowMask {

@@ -22,8 +22,10 @@ mod effect;
 mod error;
 mod finish;
 mod flow;
+mod freeze;
 mod lookup;
 mod mirror;
+mod mpls;
 mod normal;
 mod output;
 mod patch;
@@ -31,6 +33,7 @@ mod recirc;
 mod report;
 #[cfg(test)]
 mod tests;
+mod thaw;
 mod trace;
 mod translation;
 mod view;
@@ -42,11 +45,11 @@ pub use dependency::{Dependencies, Lookup};
 pub use effect::Effect;
 pub use error::XlateError;
 pub use mirror::{MAX_MIRRORS, Mirror, MirrorCounters, MirrorOutput};
-pub use recirc::{FrozenState, RecircTable, StackItem};
+pub use recirc::{FrozenState, IdSource, RecircTable, StackItem};
 pub use report::{Report, trace};
 pub use trace::{NodeKind, Trace};
 pub use translation::{Input, Purpose, Remark, Translation, translate};
 pub use view::{
-    BridgeId, BridgeView, Bundle, FragmentMode, Patch, PatchCounters, Port, PortFlags,
+    BridgeId, BridgeView, Bundle, FragmentMode, LocateError, Patch, PatchCounters, Port, PortFlags,
     PriorityTags, SpanningState, SwitchView, VlanMode, VlanSet,
 };

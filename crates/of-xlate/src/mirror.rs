@@ -10,7 +10,7 @@ use of_wire::Action;
 
 use crate::ctx::Ctx;
 use crate::effect::Effect;
-use crate::view::{Bundle, VlanSet};
+use crate::view::{Bundle, Port, VlanSet};
 use crate::vlan::{CFI, Tags, VID};
 use crate::work::Work;
 
@@ -239,17 +239,11 @@ impl Ctx<'_> {
         }
     }
 
-    /// Whether the packet came in by a port to which a mirror sends, so that it goes
+    /// The name of the bundle of `port`, if a mirror sends to it: what comes in there goes
     /// nowhere.
-    pub(crate) fn came_from_mirror_output(&mut self) -> bool {
-        let bundle = self.bridge.bundle_of(self.flow.in_port()).cloned();
-        let Some(bundle) = bundle.filter(|b| self.is_mirror_output(b.id)) else {
-            return false;
-        };
-        let name = &bundle.name;
-        self.warn(format!(
-            "dropping packet received on port {name}, which is reserved exclusively for mirroring"
-        ));
-        true
+    pub(crate) fn mirrors_only(&self, port: Option<&Port>) -> Option<Arc<str>> {
+        let bundle = self.bridge.bundle(port?.bundle?)?;
+        self.is_mirror_output(bundle.id)
+            .then(|| Arc::clone(&bundle.name))
     }
 }

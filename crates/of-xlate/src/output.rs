@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use dp_lang::{Action as DpAction, Controller, UserCookie, Userspace};
+use dp_lang::{Action as DpAction, Controller};
 use net_flow::types::eth_type;
 use net_flow::{MiniKey, PortNo, slot};
 
 use crate::ctx::Ctx;
 use crate::flow::metadata_mask;
+use crate::freeze::controller_action;
 use crate::lookup::Query;
 use crate::recirc::FrozenState;
 use crate::trace::NodeKind;
@@ -223,26 +224,24 @@ impl Ctx<'_> {
             table: self.at.table,
             metadata: MiniKey::under(self.flow.key(), &metadata_mask()),
             stack: self.stack.clone(),
+            mirrors: self.mirrored,
             action_set: Vec::new(),
-            actions: Vec::new(),
+            actions: Arc::default(),
             userdata: to.userdata.into(),
             conntracked: self.conntracked,
+            was_mpls: self.was_mpls,
+            input: None,
         };
-        let (recirc_id, state) = self.view.recirc.intern(state);
-        self.frozen.push(state);
+        let recirc_id = self.intern(state);
         let controller = Controller {
             reason,
-            dont_send: self.input.packet.is_none() && self.input.purpose == Purpose::Trace,
+            dont_send: self.is_looking_only(),
             continuation: false,
             recirc_id,
             rule_cookie: self.at.cookie,
             controller_id: to.controller_id,
             max_len: to.max_len,
         };
-        self.out.push(DpAction::Userspace(Userspace {
-            pid: 0,
-            cookie: Some(UserCookie::Controller(controller)),
-            actions: false,
-        }));
+        self.out.push(controller_action(controller));
     }
 }

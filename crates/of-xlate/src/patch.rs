@@ -35,6 +35,7 @@ impl Ctx<'_> {
             bridge: from,
             node,
             conntracked: std::mem::take(&mut self.conntracked),
+            was_mpls: self.was_mpls,
             mirrored: self.mirrored,
             discard: None,
         });
@@ -73,6 +74,7 @@ impl Ctx<'_> {
         self.bridge = visit.bridge;
         self.restore(visit.saved);
         self.conntracked = visit.conntracked;
+        self.was_mpls = visit.was_mpls;
         // Whether and how the other bridge stopped does not concern this one.
         self.exit = false;
         self.error = None;

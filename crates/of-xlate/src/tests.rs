@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod golden;
+mod journey;
 mod mirrors;
 mod property;
 
@@ -9,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::Instant;
+use dp_lang::Features;
 use dp_lang::text::{PortNames, format_actions};
 use net_flow::{FlowKey, FlowMask, Match, PortNo, slot};
 use net_proto::mac_learning::MacTable;
@@ -101,6 +103,10 @@ fn switch(bridges: Vec<BridgeView>) -> SwitchView {
         version: 1,
         bridges: bridges.into_iter().map(|b| (b.id, Arc::new(b))).collect(),
         datapath_ports: Arc::new(ports),
+        features: Features {
+            recirc: true,
+            ..Features::default()
+        },
         ..SwitchView::default()
     }
 }
@@ -121,6 +127,7 @@ fn run(view: &SwitchView, key: &FlowKey) -> Translation {
         key,
         packet: Some(&[]),
         actions: None,
+        resume: None,
         purpose: Purpose::Upcall,
         now: Instant::ZERO,
     };
@@ -141,6 +148,7 @@ fn traced(view: &SwitchView, key: &FlowKey) -> String {
         key,
         packet: None,
         actions: None,
+        resume: None,
         purpose: Purpose::Trace,
         now: Instant::ZERO,
     };

@@ -13,6 +13,8 @@ pub enum NodeKind {
     Bridge,
     /// A table was looked up, or the action set begins.
     Table,
+    /// A frozen translation goes on.
+    Thaw,
     /// An action is carried out.
     Action,
     /// A detail of what an action did.
@@ -127,7 +129,9 @@ fn put_node(out: &mut String, node: &Node, indent: usize) {
             let line = "-".repeat(text.len());
             out.push_str(&format!("\n{pad}{text}\n{pad}{line}\n"));
         }
-        NodeKind::Table | NodeKind::Action => out.push_str(&format!("{pad}{text}\n")),
+        NodeKind::Table | NodeKind::Thaw | NodeKind::Action => {
+            out.push_str(&format!("{pad}{text}\n"))
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::effect::Effect;
 use crate::error::XlateError;
 use crate::finish;
 use crate::flow::Flow;
+use crate::freeze::TRACKED;
 use crate::lookup::Query;
 use crate::recirc::FrozenState;
 use crate::trace::{NodeKind, Trace};
@@ -45,6 +46,9 @@ pub struct Input<'a> {
     pub packet: Option<&'a [u8]>,
     /// Actions to carry out in place of a lookup in table 0.
     pub actions: Option<Arc<[Action]>>,
+    /// The state to go on from, where that is not the one that the key's recirculation id
+    /// names.
+    pub resume: Option<Arc<FrozenState>>,
     /// What it is for.
     pub purpose: Purpose,
     /// The time.
@@ -152,7 +156,11 @@ pub fn translate(view: &SwitchView, input: &Input<'_>, trace: Option<&mut Trace>
         action_set_has_group: false,
         in_action_set: false,
         stack: Vec::new(),
-        conntracked: false,
+        conntracked: input.key.get(slot::CT_STATE) & TRACKED != 0,
+        was_mpls: false,
+        is_resumed: false,
+        gone: false,
+        input_at: None,
         original_priority: input.key.get(slot::SKB_PRIORITY),
         mirrored: 0,
         snaplen: 0,
@@ -171,18 +179,29 @@ pub(crate) fn bridge_text(bridge: &BridgeView) -> String {
 
 impl Ctx<'_> {
     fn translate(&mut self) {
-        let recirc = self.input.key.get(slot::RECIRC_ID);
-        if recirc != 0 {
-            self.warn(format!("Recirculation context not found for ID {recirc:x}"));
-            self.error = Some(XlateError::NoRecirculationContext);
+        // The port by which the packet came in last; a resumed packet has had another since.
+        let port = self.input_port();
+        let reserved = self.mirrors_only(port.as_deref());
+        if let Some(port) = port.as_ref().filter(|p| p.patch.is_none()) {
+            self.input_at = Some((self.bridge.id, port.number));
+        }
+        let state = self.frozen_state();
+        if let Some(state) = &state {
+            self.thaw(state);
+        }
+        if self.error.is_some() {
             return;
         }
-        let port = self.input_port();
-        let actions = match &self.input.actions {
-            Some(actions) => Arc::clone(actions),
-            None => self.first_lookup(),
+        let actions = match (&self.input.actions, &state) {
+            (Some(actions), _) => Arc::clone(actions),
+            (None, Some(state)) if !state.actions.is_empty() => Arc::clone(&state.actions),
+            _ => self.first_lookup(),
         };
-        if self.came_from_mirror_output() {
+        if let Some(name) = reserved {
+            self.warn(format!(
+                "dropping packet received on port {name}, which is reserved exclusively for \
+                 mirroring"
+            ));
             return;
         }
         if port.as_ref().is_none_or(|p| self.may_receive(p)) {
@@ -193,15 +212,16 @@ impl Ctx<'_> {
                 self.after_actions(port.as_deref());
             }
         }
-        if self.error.is_none() {
+        if self.error.is_none() && !self.gone {
             self.in_band_dhcp();
         }
     }
 
-    /// Looks the packet up in table 0, and returns the actions found.
+    /// Looks the packet up in the table where it begins or goes on, and returns the actions
+    /// found.
     fn first_lookup(&mut self) -> Arc<[Action]> {
         let query = Query {
-            table: 0,
+            table: self.at.table,
             in_port: self.flow.in_port(),
             may_packet_in: true,
             honor_miss: true,
@@ -220,8 +240,10 @@ impl Ctx<'_> {
             self.error = Some(XlateError::ForwardingDisabled);
             return;
         }
-        self.work.push(Work::ActionSet);
-        self.run();
+        if !self.gone {
+            self.work.push(Work::ActionSet);
+            self.run();
+        }
     }
 
     /// Lets the local port have replies of DHCP servers, which in-band control needs.

@@ -1,10 +1,11 @@
 //! What translation reads: one immutable value over all bridges.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dp_lang::PortNo as DpPort;
+use dp_lang::{Features, PortNo as DpPort};
 use net_flow::{FlowKey, PortNo, slot};
 use net_proto::mac_learning::MacTable;
 use of_switch::TablesView;
@@ -17,6 +18,28 @@ use crate::recirc::RecircTable;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BridgeId(pub u64);
 
+/// Why it is not known where a packet came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocateError {
+    /// No bridge has that datapath port.
+    NoPort(DpPort),
+    /// The packet was recirculated, and its state is gone.
+    NoRecirculationData(u32),
+}
+
+impl fmt::Display for LocateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPort(port) => write!(f, "no OpenFlow port for datapath port {port}"),
+            Self::NoRecirculationData(id) => {
+                write!(f, "no recirculation data for recirc_id {id:#x}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LocateError {}
+
 /// All bridges of a switch, as of one version.
 #[derive(Clone, Debug, Default)]
 pub struct SwitchView {
@@ -26,6 +49,8 @@ pub struct SwitchView {
     pub bridges: BTreeMap<BridgeId, Arc<BridgeView>>,
     /// Whose each datapath port is: its bridge and its OpenFlow number there.
     pub datapath_ports: Arc<HashMap<DpPort, (BridgeId, PortNo)>>,
+    /// What the datapath can do.
+    pub features: Features,
     /// The frozen states that all translations share.
     pub recirc: Arc<RecircTable>,
 }
@@ -43,12 +68,30 @@ impl SwitchView {
 
     /// Where a packet with this datapath key came in: the bridge, and the key with the
     /// OpenFlow number of the input port.
-    pub fn locate(&self, key: &FlowKey) -> Option<(BridgeId, FlowKey)> {
-        let port = DpPort(key.get(slot::IN_PORT) as u32);
-        let (bridge, number) = *self.datapath_ports.get(&port)?;
+    ///
+    /// # Errors
+    /// No port is there for it, or it comes back with an id that stands for nothing.
+    pub fn locate(&self, key: &FlowKey) -> Result<(BridgeId, FlowKey), LocateError> {
+        let (bridge, number) = self.input_of(key)?;
         let mut key = key.clone();
         key.set(slot::IN_PORT, u128::from(number.0));
-        Some((bridge, key))
+        Ok((bridge, key))
+    }
+
+    fn input_of(&self, key: &FlowKey) -> Result<(BridgeId, PortNo), LocateError> {
+        let recirc = key.get(slot::RECIRC_ID) as u32;
+        if recirc != 0 {
+            // Its datapath port may have become another's since.
+            let state = self.recirc.get(recirc);
+            let state = state.ok_or(LocateError::NoRecirculationData(recirc))?;
+            let known = state.input.filter(|(b, p)| self.port(*b, *p).is_some());
+            if let Some(input) = known {
+                return Ok(input);
+            }
+        }
+        let port = DpPort(key.get(slot::IN_PORT) as u32);
+        let input = self.datapath_ports.get(&port);
+        input.copied().ok_or(LocateError::NoPort(port))
     }
 }
 

@@ -8,6 +8,7 @@ use of_wire::Action;
 
 use crate::actions::{Next, action_set};
 use crate::ctx::{Ctx, Position, Saved};
+use crate::freeze::Departure;
 use crate::mirror::MirrorSet;
 use crate::trace::{NodeId, NodeKind};
 use crate::view::{BridgeView, Bundle};
@@ -43,7 +44,7 @@ pub(crate) enum Work {
     /// The end of a nested part that changed nothing of the datapath's packet.
     EndSaved(Box<Saved>),
     /// The end of a datapath clone.
-    EndClone(Box<(Saved, FlowKey, bool)>),
+    EndClone(Box<CloneEnd>),
     /// The end of a stay in another bridge.
     EndBridge(Box<Visit>),
 }
@@ -59,12 +60,21 @@ pub(crate) struct Output {
     pub(crate) truncated: bool,
 }
 
+/// What comes back at the end of a datapath clone.
+pub(crate) struct CloneEnd {
+    saved: Saved,
+    base: FlowKey,
+    conntracked: bool,
+    was_mpls: bool,
+}
+
 /// What comes back at the end of a stay in another bridge.
 pub(crate) struct Visit {
     pub(crate) saved: Saved,
     pub(crate) bridge: Arc<BridgeView>,
     pub(crate) node: NodeId,
     pub(crate) conntracked: bool,
+    pub(crate) was_mpls: bool,
     pub(crate) mirrored: MirrorSet,
     /// The peer does not forward: what the datapath was told is taken back to here.
     pub(crate) discard: Option<(usize, FlowKey)>,
@@ -101,15 +111,15 @@ impl Ctx<'_> {
             }
             Work::EndSaved(saved) => self.restore(*saved),
             Work::EndClone(end) => {
-                let (saved, base, conntracked) = *end;
                 let outer = self.outer.pop().unwrap_or_default();
                 let inner = std::mem::replace(&mut self.out, outer);
                 if !inner.is_empty() {
                     self.out.push(DpAction::Clone(inner));
                 }
-                self.conntracked = conntracked;
-                self.flow.base = base;
-                self.restore(saved);
+                self.conntracked = end.conntracked;
+                self.was_mpls = end.was_mpls;
+                self.flow.base = end.base;
+                self.restore(end.saved);
             }
             Work::EndBridge(visit) => self.leave_bridge(*visit),
         }
@@ -123,6 +133,11 @@ impl Ctx<'_> {
             return;
         };
         let is_last = last && next + 1 == list.len() && self.action_set.is_empty();
+        if self.must_look_again(action) {
+            self.work.push(Work::Actions { list, next, last });
+            self.freeze(&Departure::Recirculate);
+            return;
+        }
         let rest = self.work.len();
         if next + 1 < list.len() {
             self.work.push(Work::Actions {
@@ -182,8 +197,12 @@ impl Ctx<'_> {
         let saved = self.save();
         let outer = std::mem::take(&mut self.out);
         self.outer.push(outer);
-        let end = (saved, base, self.conntracked);
-        self.work.push(Work::EndClone(Box::new(end)));
+        self.work.push(Work::EndClone(Box::new(CloneEnd {
+            saved,
+            base,
+            conntracked: self.conntracked,
+            was_mpls: self.was_mpls,
+        })));
         self.work.push(Work::ActionSet);
         self.push_actions(list, true);
     }

@@ -11,7 +11,7 @@ use dp_lang::text::PortNames;
 use dp_lang::{Features, PortNo as DpPort};
 use net_flow::{FlowKey, PortNo, slot};
 use net_packet::Packet;
-use of_xlate::{BridgeId, SwitchView};
+use of_xlate::{BridgeId, IdSource, RecircTable, SwitchView};
 
 use crate::bridge::PatchEnd;
 use crate::changes::ViewChanges;
@@ -72,8 +72,19 @@ impl Backer {
         counters: &Counters,
         flow_limit: u32,
     ) -> Self {
+        let features = datapath.features();
+        let ids = if features.outlives_process {
+            IdSource::Hash
+        } else {
+            IdSource::Counter
+        };
+        let view = SwitchView {
+            features,
+            recirc: Arc::new(RecircTable::new(ids)),
+            ..SwitchView::default()
+        };
         let shared = Arc::new(Shared {
-            view: Published::new(SwitchView::default()),
+            view: Published::new(view),
             megaflows: Megaflows::default(),
             events: Events::default(),
             counters: counters.clone(),

@@ -170,8 +170,14 @@ impl Megaflows {
         }
     }
 
-    /// Takes note of what a flow depends on after it was translated anew.
-    pub(crate) fn renew(&self, megaflow: &mut Megaflow, translation: Translation, version: u64) {
+    /// Takes note of what a flow depends on after it was translated anew.  Returns the states
+    /// that its actions named before.
+    pub(crate) fn renew(
+        &self,
+        megaflow: &mut Megaflow,
+        translation: Translation,
+        version: u64,
+    ) -> Vec<Arc<FrozenState>> {
         let mut index = self.index();
         index.remove_lookups(&megaflow.dependencies);
         index.add_lookups(&translation.dependencies);
@@ -179,7 +185,7 @@ impl Megaflows {
         megaflow.version = version;
         megaflow.dependencies = translation.dependencies;
         megaflow.effects = translation.effects;
-        megaflow.frozen = translation.frozen;
+        std::mem::replace(&mut megaflow.frozen, translation.frozen)
     }
 
     /// The whole key of the packet that a flow was made for.

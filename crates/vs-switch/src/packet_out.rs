@@ -36,6 +36,7 @@ impl Switch {
             key: &key,
             packet: Some(&packet.packet),
             actions: Some(packet.actions.into()),
+            resume: None,
             purpose: Purpose::PacketOut,
             now,
         };

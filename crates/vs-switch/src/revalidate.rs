@@ -294,7 +294,7 @@ impl Backer {
         let Some((key, mask)) = self.key_and_mask(ufid) else {
             return Check::Delete;
         };
-        let Some((bridge, located)) = view.locate(&key) else {
+        let Ok((bridge, located)) = view.locate(&key) else {
             return Check::Delete;
         };
         let input = Input {
@@ -302,6 +302,7 @@ impl Backer {
             key: &located,
             packet: None,
             actions: None,
+            resume: None,
             purpose: Purpose::Revalidate,
             now,
         };
@@ -316,9 +317,11 @@ impl Backer {
             return Check::Delete;
         };
         let same = *actions == *megaflow.actions;
-        self.shared
-            .megaflows
-            .renew(megaflow, translation, view.version);
+        let megaflows = &self.shared.megaflows;
+        let before = megaflows.renew(megaflow, translation, view.version);
+        if !same {
+            view.recirc.linger(&before);
+        }
         if same {
             Check::Keep
         } else {
@@ -402,6 +405,7 @@ impl Backer {
         let Some(mut megaflow) = self.shared.megaflows.remove(ufid) else {
             return;
         };
+        self.shared.view.load().recirc.linger(&megaflow.frozen);
         if let Ok(FlowStats {
             packets,
             bytes,

@@ -58,13 +58,14 @@ impl Shared {
         upcall: &Upcall<'_>,
         now: Instant,
     ) -> Option<Translation> {
-        let (bridge, key) = view.locate(upcall.key)?;
+        let (bridge, key) = view.locate(upcall.key).ok()?;
         self.counters.xlate_actions.inc();
         let input = Input {
             bridge,
             key: &key,
             packet: Some(upcall.packet),
             actions: None,
+            resume: None,
             purpose: Purpose::Upcall,
             now,
         };

@@ -93,6 +93,12 @@ impl Ctx<'_> {
     }
 
     pub(crate) fn write_actions(&mut self, list: &[Action]) {
+        self.merge_actions(list);
+        self.report_action_set("is");
+    }
+
+    /// Adds to the action set.
+    pub(crate) fn merge_actions(&mut self, list: &[Action]) {
         for action in list {
             match action {
                 _ if self.action_set_has_group => break,
@@ -105,7 +111,6 @@ impl Ctx<'_> {
             }
         }
         self.action_set.extend_from_slice(list);
-        self.report_action_set("is");
     }
 
     fn set_actset_output(&mut self, port: PortNo) {

@@ -4,6 +4,7 @@ pub(crate) mod action_set;
 mod field;
 mod flow_table;
 mod header;
+mod mpls;
 mod output;
 mod queue;
 mod stack;
@@ -14,6 +15,7 @@ use of_wire::Action;
 
 use crate::ctx::Ctx;
 use crate::error::XlateError;
+use crate::freeze::Departure;
 use crate::lookup::Query;
 
 /// What follows an action.
@@ -67,6 +69,12 @@ impl Ctx<'_> {
             | Action::SetL4SrcPort(_)
             | Action::SetL4DstPort(_)
             | Action::SetTunnel { .. } => self.set_header(action),
+            Action::PushMpls(_)
+            | Action::PopMpls(_)
+            | Action::SetMplsLabel(_)
+            | Action::SetMplsTc(_)
+            | Action::SetMplsTtl(_)
+            | Action::DecMplsTtl => return self.mpls(action),
             Action::DecTtl(controllers) => return self.dec_ttl(controllers),
             Action::StackPush(part) => self.stack_push(*part),
             Action::StackPop(part) => self.stack_pop(*part),
@@ -92,6 +100,11 @@ impl Ctx<'_> {
                 self.warn("executing no-op conjunction action".to_string());
             }
             Action::DebugSlow => self.slow.action = true,
+            Action::DebugRecirc => {
+                self.freeze(&Departure::Recirculate);
+                return Next::Stop;
+            }
+            Action::UnrollXlate { table, cookie } => self.unroll(*table, *cookie),
             Action::CtClear if !self.conntracked => {}
             other => return self.unsupported(other),
         }
@@ -112,12 +125,6 @@ const fn name(action: &Action) -> &'static str {
     match action {
         Action::Group(_) => "group",
         Action::Bundle(_) => "bundle",
-        Action::SetMplsLabel(_) => "set_mpls_label",
-        Action::SetMplsTc(_) => "set_mpls_tc",
-        Action::SetMplsTtl(_) => "set_mpls_ttl",
-        Action::DecMplsTtl => "dec_mpls_ttl",
-        Action::PushMpls(_) => "push_mpls",
-        Action::PopMpls(_) => "pop_mpls",
         Action::DecNshTtl => "dec_nsh_ttl",
         Action::DeleteField(_) => "delete_field",
         Action::Encap(_) => "encap",
@@ -126,12 +133,10 @@ const fn name(action: &Action) -> &'static str {
         Action::Learn(_) => "learn",
         Action::Multipath(_) => "multipath",
         Action::Sample(_) => "sample",
-        Action::UnrollXlate { .. } => "unroll_xlate",
         Action::Ct(_) => "ct",
         Action::CtClear => "ct_clear",
         Action::Nat(_) => "nat",
         Action::CheckPktLarger(_) => "check_pkt_larger",
-        Action::DebugRecirc => "debug_recirc",
         Action::Meter(_) => "meter",
         Action::Controller(_) => "controller(pause)",
         Action::Resubmit(_) => "resubmit(ct)",

@@ -288,7 +288,7 @@ fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
     for flow in backer.flows() {
         let mask = flow.mask.expand_mask();
         let mut key = flow.key.expand();
-        if let (Some(_), Some((_, located))) = (&filter.fields, view.locate(&key)) {
+        if let (Some(_), Ok((_, located))) = (&filter.fields, view.locate(&key)) {
             // Filters speak OpenFlow: their ports are the bridge's.
             key = located;
         }

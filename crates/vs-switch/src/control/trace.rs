@@ -109,6 +109,7 @@ fn trace_one(
         key: &subject.key,
         packet: bytes.as_deref(),
         actions: actions.map(Into::into),
+        resume: None,
         purpose: Purpose::Trace,
         now,
     };
@@ -189,14 +190,7 @@ fn datapath_flow<'a>(backer: &'a Backer, text: &str) -> Result<Subject<'a>, Stri
     }
     backer.limit_vlans(&mut key);
     let view = backer.shared.view.load();
-    let recirc = key.get(slot::RECIRC_ID) as u32;
-    if recirc != 0 && view.recirc.get(recirc).is_none() {
-        return Err(format!("no recirculation data for recirc_id {recirc:#x}"));
-    }
-    let port = key.get(slot::IN_PORT);
-    let (bridge, key) = view
-        .locate(&key)
-        .ok_or_else(|| format!("no OpenFlow port for datapath port {port}"))?;
+    let (bridge, key) = view.locate(&key).map_err(|e| e.to_string())?;
     Ok(Subject {
         backer,
         bridge,
