@@ -6,6 +6,7 @@ use net_flow::{FlowKey, FlowMask, MiniKey};
 
 use crate::attr::KeyAttr;
 use crate::ids::PortNo;
+use crate::tunnel;
 
 /// One step of a flow's action list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +84,18 @@ pub enum Action {
     Meter(u32),
     /// Hands the packet to a tunnel port for decapsulation.
     TunnelPop(PortNo),
+    /// Takes one from the time to live, and does `actions` instead of what follows where that
+    /// would reach zero.
+    DecTtl(Vec<Self>),
     /// Drops the packet, for a reason that is counted.
     Drop(u32),
+    /// An action that this crate does not know, as a kernel's flow has it.
+    Other {
+        /// The type of its attribute.
+        kind: u16,
+        /// The attribute's value.
+        value: Arc<[u8]>,
+    },
 }
 
 /// A masked write of one attribute's fields.
@@ -105,6 +116,9 @@ impl SetField {
         for slot in attr.slots() {
             own.add(*slot, mask.get(*slot));
         }
+        if attr == KeyAttr::Tunnel {
+            tunnel::exact_options(key, &mut own);
+        }
         Self {
             attr,
             key: MiniKey::under(key, &own),
@@ -120,6 +134,8 @@ pub struct Userspace {
     pub pid: u32,
     /// What the switch wanted with the packet.
     pub cookie: Option<UserCookie>,
+    /// The tunnel port by which the packet would leave, whose headers are handed over with it.
+    pub egress_tunnel: Option<PortNo>,
     /// Whether the rest of the flow's actions are handed over too.
     pub actions: bool,
 }
@@ -194,6 +210,9 @@ pub struct Ct {
     pub nat: Option<Nat>,
     /// Timeout policy.
     pub timeout: Option<String>,
+    /// Which changes of the connection the kernel reports to those who listen (`IPCT_*` bits); all
+    /// if not said.
+    pub eventmask: Option<u32>,
 }
 
 /// Address translation by the connection tracker.

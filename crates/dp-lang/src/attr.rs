@@ -9,7 +9,8 @@ pub enum KeyAttr {
     Priority,
     /// `skb_mark`.
     Mark,
-    /// `tunnel`: id, addresses, tos, ttl, ports, flags.
+    /// `tunnel`: id, addresses, tos, ttl, ports, flags; and beside these slots the options
+    /// ([`crate::tunnel`]).
     Tunnel,
     /// `eth`.
     Ethernet,
@@ -78,6 +79,11 @@ impl KeyAttr {
                 slot::TUN_FLAGS,
                 slot::TUN_GBP_ID,
                 slot::TUN_GBP_FLAGS,
+                slot::TUN_ERSPAN_VER,
+                slot::TUN_ERSPAN_IDX,
+                slot::TUN_ERSPAN_DIR,
+                slot::TUN_ERSPAN_HWID,
+                slot::TUN_OPTIONS_LEN,
             ],
             Self::Ethernet => &[slot::ETH_SRC, slot::ETH_DST],
             Self::Ipv4 => &[slot::NW_SRC, slot::NW_DST, slot::NW_TOS, slot::NW_TTL],

@@ -101,12 +101,14 @@ pub trait Effects {
 }
 
 /// The first action in a list, nested ones included, that needs state which a datapath without meters, connection
-/// tracking and tunnels lacks.
+/// tracking and tunnels lacks, or that only a kernel does.
 pub fn find_stateful(actions: &[Action]) -> Option<Missing> {
     actions.iter().find_map(|action| match action {
         Action::Ct(_) => Some(Missing("ct")),
         Action::Meter(_) => Some(Missing("meter")),
         Action::TunnelPop(_) => Some(Missing("tnl_pop")),
+        Action::DecTtl(_) => Some(Missing("dec_ttl")),
+        Action::Other { .. } => Some(Missing("unknown")),
         Action::Clone(inner) | Action::Sample { actions: inner, .. } => find_stateful(inner),
         Action::CheckPktLen {
             greater,
@@ -226,6 +228,15 @@ impl<E: Effects> Interpreter<'_, E> {
                         break;
                     }
                 },
+                Action::DecTtl(_) | Action::Other { .. } => {
+                    let name = if matches!(action, Action::DecTtl(_)) {
+                        "dec_ttl"
+                    } else {
+                        "unknown"
+                    };
+                    self.effects.missing(Missing(name));
+                    break;
+                }
                 Action::Trunc(len) => self.cut = Some(*len),
                 other => self.change(other, &mut flight),
             }

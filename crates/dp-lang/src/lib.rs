@@ -9,6 +9,7 @@ mod features;
 pub mod ids;
 mod set;
 pub mod text;
+pub mod tunnel;
 
 pub use action::{Action, Controller, SetField, SlowPath, UserCookie, Userspace};
 pub use attr::KeyAttr;

@@ -201,8 +201,11 @@ slots! {
     NSH_C3 58 32 32;
     /// Fourth NSH context word.
     NSH_C4 58 0 32;
-    /// Which tunnel metadata fields are present, one bit each.
+    /// Which tunnel metadata fields are present, one bit each; in a pipeline's keys.
     TUN_METADATA_PRESENT 59 0 64;
+    /// Length of the Geneve options in bytes; in a datapath's keys, where the options fill the
+    /// words of the tunnel metadata as they are on the wire.
+    TUN_OPTIONS_LEN 59 0 16;
 }
 
 /// The first of the 32 words that hold tunnel metadata, 8 bytes each.

@@ -204,6 +204,7 @@ pub(crate) const fn controller_action(to: DpController) -> DpAction {
     DpAction::Userspace(Userspace {
         pid: 0,
         cookie: Some(UserCookie::Controller(to)),
+        egress_tunnel: None,
         actions: false,
     })
 }

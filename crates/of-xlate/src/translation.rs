@@ -104,6 +104,7 @@ impl Translation {
         vec![DpAction::Userspace(Userspace {
             pid: 0,
             cookie: Some(UserCookie::SlowPath(self.slow)),
+            egress_tunnel: None,
             actions: false,
         })]
     }

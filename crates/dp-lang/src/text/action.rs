@@ -8,7 +8,8 @@ use net_packet::EthAddr;
 
 use super::PortNames;
 use super::field::{self, format_flags, hex};
-use super::key::{put_lse, put_tunnel, put_vlan};
+use super::key::{put_lse, put_vlan};
+use super::tunnel::put_tunnel;
 use crate::action::{Action, Controller, Ct, Nat, SetField, SlowPath, UserCookie, Userspace};
 use crate::attr::KeyAttr;
 
@@ -34,7 +35,7 @@ fn put_actions(actions: &[Action], names: &PortNames, out: &mut String) {
 fn put_action(action: &Action, names: &PortNames, out: &mut String) {
     let _ = match action {
         Action::Output(port) => write!(out, "{}", names.text(*port)),
-        Action::Userspace(userspace) => write!(out, "{}", userspace_text(userspace)),
+        Action::Userspace(userspace) => write!(out, "{}", userspace_text(userspace, names)),
         Action::Set(set) => write!(out, "set({})", set_text(set)),
         Action::PushVlan { tpid, tci } => {
             *out += "push_vlan(";
@@ -98,8 +99,29 @@ fn put_action(action: &Action, names: &PortNames, out: &mut String) {
         Action::CtClear => write!(out, "ct_clear"),
         Action::Meter(id) => write!(out, "meter({id})"),
         Action::TunnelPop(port) => write!(out, "tnl_pop({})", names.text(*port)),
+        Action::DecTtl(actions) => {
+            *out += "dec_ttl(le_1(";
+            put_actions(actions, names, out);
+            write!(out, "))")
+        }
         Action::Drop(_) => write!(out, "drop"),
+        Action::Other { kind, value } => {
+            let _ = write!(out, "action{kind}");
+            put_bytes(value, out);
+            Ok(())
+        }
     };
+}
+
+/// Bytes of something unknown: `(01 02 03)`, or nothing where there are none.
+fn put_bytes(bytes: &[u8], out: &mut String) {
+    for (i, byte) in bytes.iter().enumerate() {
+        let before = if i == 0 { '(' } else { ' ' };
+        let _ = write!(out, "{before}{byte:02x}");
+    }
+    if !bytes.is_empty() {
+        out.push(')');
+    }
 }
 
 /// The bits of slow-path reasons, in the order of their names.
@@ -118,7 +140,7 @@ pub(super) fn slow_path_bits(reason: SlowPath) -> u128 {
     flags.into_iter().enumerate().map(bit).sum()
 }
 
-fn userspace_text(userspace: &Userspace) -> String {
+fn userspace_text(userspace: &Userspace, names: &PortNames) -> String {
     let mut text = format!("userspace(pid={}", userspace.pid);
     match &userspace.cookie {
         None => {}
@@ -137,6 +159,9 @@ fn userspace_text(userspace: &Userspace) -> String {
     }
     if userspace.actions {
         text += ",actions";
+    }
+    if let Some(port) = userspace.egress_tunnel {
+        let _ = write!(text, ",tunnel_out_port={}", names.text(port));
     }
     text.push(')');
     text

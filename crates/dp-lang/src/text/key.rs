@@ -8,6 +8,7 @@ use net_flow::{FlowKey, FlowMask};
 
 use super::PortNames;
 use super::field::{self, Group, format_flags, format_flags_masked, hex};
+use super::tunnel::put_tunnel;
 use crate::PortNo;
 
 /// How a flow is printed.
@@ -335,54 +336,4 @@ pub(super) fn put_vlan(tci: u128, mask: u128, verbose: bool, out: &mut String) {
     if out.ends_with(',') {
         out.pop();
     }
-}
-
-/// `tunnel(...)`; without a mask, fields that are zero are left out.
-pub(super) fn put_tunnel(key: &FlowKey, mask: Option<&FlowMask>, verbose: bool, out: &mut String) {
-    *out += "tunnel(";
-    // A field that is zero in the key is no part of it.
-    let mut present = FlowMask::new();
-    for entry in field::TUNNEL.fields {
-        let is_key = entry.slot == slot::TUN_ID && key.get(slot::TUN_FLAGS) & 4 != 0;
-        if key.get(entry.slot) != 0 || is_key || entry.slot == slot::TUN_TTL {
-            let bits = mask.map_or(entry.slot.max(), |m| m.get(entry.slot));
-            present.set(entry.slot, bits);
-        }
-    }
-    field::TUNNEL.put_fields(key, Some(&present), false, out);
-    if !out.ends_with('(') {
-        out.push(',');
-    }
-    let gbp = |slot: Slot| (key.get(slot), mask.map_or(slot.max(), |m| m.get(slot)));
-    let ((id, id_mask), (flags, flags_mask)) = (gbp(slot::TUN_GBP_ID), gbp(slot::TUN_GBP_FLAGS));
-    if (id != 0 || flags != 0) && (id_mask != 0 || flags_mask != 0) {
-        let _ = write!(out, "vxlan(gbp(id={id}");
-        if id_mask != slot::TUN_GBP_ID.max() {
-            let _ = write!(out, "/{}", hex(id_mask));
-        }
-        let _ = write!(out, ",flags={flags:#x}");
-        if flags_mask != slot::TUN_GBP_FLAGS.max() {
-            let _ = write!(out, "/{}", hex(flags_mask));
-        }
-        *out += ")),";
-    }
-    let flags = key.get(slot::TUN_FLAGS);
-    match mask.map(|m| m.get(slot::TUN_FLAGS) & 0xf) {
-        None => {
-            let _ = write!(
-                out,
-                "flags({})",
-                format_flags(field::TUNNEL_FLAGS, flags, '|')
-            );
-        }
-        Some(0) if !verbose => {}
-        Some(bits) => {
-            let text = format_flags_masked(field::TUNNEL_FLAGS, flags, bits);
-            let _ = write!(out, "flags({text})");
-        }
-    }
-    if out.ends_with(',') {
-        out.pop();
-    }
-    out.push(')');
 }

@@ -6,6 +6,7 @@ mod field;
 mod key;
 mod parse_action;
 mod parse_key;
+mod tunnel;
 
 use std::collections::BTreeMap;
 

@@ -11,6 +11,7 @@ use super::field::{self, parse_flags};
 use super::parse_key::{lse, one_attribute, vlan};
 use crate::action::{Action, Controller, Ct, Nat, SetField, SlowPath, UserCookie, Userspace};
 use crate::attr::KeyAttr;
+use crate::tunnel;
 
 /// How deep action lists may be nested.
 const MAX_DEPTH: usize = 16;
@@ -69,7 +70,7 @@ fn action(cursor: &mut Cursor<'_>, names: &PortNames, depth: usize) -> Option<Ac
         return Some(Action::Output(names.lookup(port)?));
     }
     match name {
-        "userspace" => userspace(cursor),
+        "userspace" => userspace(cursor, names),
         "set" => set(cursor, names),
         "push_vlan" => {
             let mut tpid = 0x8100;
@@ -114,6 +115,20 @@ fn action(cursor: &mut Cursor<'_>, names: &PortNames, depth: usize) -> Option<Ac
         }
         "trunc" => Some(Action::Trunc(small(cursor)?)),
         "meter" => Some(Action::Meter(small(cursor)?)),
+        "sample" | "clone" | "check_pkt_len" | "dec_ttl" => lists(cursor, name, names, depth),
+        "ct" => ct(cursor),
+        "tnl_pop" => {
+            let port = names.lookup(cursor.until(&[')']))?;
+            cursor.expect(")")?;
+            Some(Action::TunnelPop(port))
+        }
+        _ => None,
+    }
+}
+
+/// Reads an action that holds others.
+fn lists(cursor: &mut Cursor<'_>, name: &str, names: &PortNames, depth: usize) -> Option<Action> {
+    match name {
         "sample" => {
             cursor.expect("sample=")?;
             let percent: f64 = cursor.until(&['%']).parse().ok()?;
@@ -141,11 +156,11 @@ fn action(cursor: &mut Cursor<'_>, names: &PortNames, depth: usize) -> Option<Ac
                 less_equal,
             })
         }
-        "ct" => ct(cursor),
-        "tnl_pop" => {
-            let port = names.lookup(cursor.until(&[')']))?;
+        "dec_ttl" => {
+            cursor.expect("le_1(")?;
+            let actions = nested(cursor, names, depth)?;
             cursor.expect(")")?;
-            Some(Action::TunnelPop(port))
+            Some(Action::DecTtl(actions))
         }
         _ => None,
     }
@@ -193,6 +208,7 @@ fn set(cursor: &mut Cursor<'_>, names: &PortNames) -> Option<Action> {
         for slot in attr.slots() {
             mask.set_exact(*slot);
         }
+        tunnel::exact_options(&flow.key, &mut mask);
     }
     if *attr == KeyAttr::Ipv4 || *attr == KeyAttr::Ipv6 {
         // A packet's protocol and fragment bits are named, but cannot be written.
@@ -201,12 +217,13 @@ fn set(cursor: &mut Cursor<'_>, names: &PortNames) -> Option<Action> {
     Some(Action::Set(SetField::new(*attr, &flow.key, &mask)))
 }
 
-fn userspace(cursor: &mut Cursor<'_>) -> Option<Action> {
+fn userspace(cursor: &mut Cursor<'_>, names: &PortNames) -> Option<Action> {
     cursor.expect("pid=")?;
     let pid = u32::try_from(cursor.number()?).ok()?;
     let mut userspace = Userspace {
         pid,
         cookie: None,
+        egress_tunnel: None,
         actions: false,
     };
     loop {
@@ -228,6 +245,8 @@ fn userspace(cursor: &mut Cursor<'_>) -> Option<Action> {
             userspace.cookie = Some(UserCookie::Opaque(bytes?.into()));
         } else if cursor.eat("actions") {
             userspace.actions = true;
+        } else if cursor.eat("tunnel_out_port=") {
+            userspace.egress_tunnel = Some(names.lookup(cursor.until(&[',', ')']))?);
         } else {
             return None;
         }
@@ -378,6 +397,7 @@ mod tests {
             "userspace(pid=9765,slow_path(0))",
             "userspace(pid=9765,slow_path(cfm))",
             "userspace(pid=1234567,userdata(0102030405060708090a0b0c0d0e0f),actions)",
+            "userspace(pid=1,userdata(01),actions,tunnel_out_port=10)",
             "userspace(pid=6633,controller(reason=1,dont_send=0,continuation=1,recirc_id=4444,\
              rule_cookie=0x5555,controller_id=0,max_len=65535))",
             "set(eth(src=00:01:02:03:04:05,dst=10:11:12:00:00:00/ff:ff:ff:00:00:00))",
@@ -391,6 +411,11 @@ mod tests {
             "sample(sample=9.7%,actions(1,2,3,push_vlan(vid=1,pcp=2)))",
             "set(tunnel(tun_id=0xabcdef1234567890,src=1.1.1.1,dst=2.2.2.2,ttl=64,\
              flags(df|csum|key)))",
+            "set(tunnel(tun_id=0x1,dst=2.2.2.2,ttl=64,\
+             geneve({class=0xffff,type=0x80,len=4,0xa}{class=0,type=0x1,len=0}),flags(key)))",
+            "set(tunnel(dst=2.2.2.2,ttl=64,erspan(ver=1,idx=0xf),flags(0)))",
+            "set(tunnel(dst=2.2.2.2,ttl=64,erspan(ver=2,dir=1,hwid=0x7),flags(0)))",
+            "dec_ttl(le_1(userspace(pid=5,slow_path(action)))),1",
             "tnl_pop(4)",
             "ct",
             "ct(commit,zone=5,mark=0xa0a0a0a0/0xfefefefe)",

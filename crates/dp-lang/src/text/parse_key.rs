@@ -6,6 +6,7 @@ use net_flow::{FlowKey, FlowMask};
 use super::PortNames;
 use super::cursor::{Cursor, parse_number};
 use super::field::{self, Flags, GROUPS, parse_flags};
+use super::tunnel::parse_tunnel;
 use crate::Ufid;
 
 /// A flow that was read.
@@ -140,12 +141,12 @@ fn attribute(
             attribute(cursor, flow, names, tags)?;
         },
         "mpls" => mpls(cursor, key, mask),
-        "tunnel" => tunnel(cursor, flow),
+        "tunnel" => parse_tunnel(cursor, flow),
         _ => None,
     }
 }
 
-fn mask_after(cursor: &mut Cursor<'_>, slot: Slot) -> Option<u128> {
+pub(super) fn mask_after(cursor: &mut Cursor<'_>, slot: Slot) -> Option<u128> {
     if cursor.eat("/") {
         parse_number(cursor.until(&[')', ',']))
     } else {
@@ -161,7 +162,7 @@ fn scalar(cursor: &mut Cursor<'_>, slot: Slot) -> Option<(u128, u128)> {
     Some((value, mask_after(cursor, slot)?))
 }
 
-fn flags(
+pub(super) fn flags(
     cursor: &mut Cursor<'_>,
     names: Flags,
     slot: Slot,
@@ -243,27 +244,6 @@ fn mpls(cursor: &mut Cursor<'_>, key: &mut FlowKey, mask: &mut FlowMask) -> Opti
     None
 }
 
-fn tunnel(cursor: &mut Cursor<'_>, flow: &mut FlowText) -> Option<()> {
-    loop {
-        cursor.skip_delimiters();
-        if cursor.eat(")") {
-            return Some(());
-        }
-        if cursor.eat("flags(") {
-            flags(cursor, field::TUNNEL_FLAGS, slot::TUN_FLAGS, 0xffff, flow)?;
-        } else if cursor.eat("vxlan(gbp(id=") {
-            for (slot, end) in [(slot::TUN_GBP_ID, ",flags="), (slot::TUN_GBP_FLAGS, "))")] {
-                let value = parse_number(cursor.until(&[',', '/', ')']))?;
-                flow.key.set(slot, value);
-                flow.mask.set(slot, mask_after(cursor, slot)?);
-                cursor.expect(end)?;
-            }
-        } else {
-            field::TUNNEL.parse_field(cursor, &mut flow.key, &mut flow.mask)?;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,10 +267,17 @@ mod tests {
         "tunnel(tun_id=0x7f10354/0xff,src=10.10.10.10/255.255.255.0,dst=20.20.20.20/255.255.255.0,ttl=64,vxlan(gbp(id=10/0xff,flags=0xb)),flags(-df+csum+key)),in_port(1),skb_mark(0x1234/0xfff0),ct_state(+trk),ct_zone(0x5/0xff),ct_mark(0x10305070/0xf0f0f0f0),ct_tuple4(src=10.10.10.10,dst=20.20.20.20,proto=17,tp_src=1,tp_dst=2),eth(),eth_type(0x0800),ipv4(frag=no)",
     ];
 
+    const TUNNELS: &[&str] = &[
+        "tunnel(tun_id=0x1,src=1.1.1.1,dst=2.2.2.2,ttl=64,geneve({class=0x102,type=0x80,len=4,0xa0b}{class=0xffff,type=0/0xf,len=8,0x1/0xff}),flags(+key)),in_port(1),eth()",
+        "tunnel(dst=2.2.2.2,geneve({class=0,type=0,len=0}),flags(-key)),in_port(1),eth()",
+        "tunnel(dst=2.2.2.2,erspan(ver=1,idx=0x3/0xfffff),flags(+key)),in_port(1),eth()",
+        "tunnel(ipv6_dst=::1,erspan(ver=2,dir=1,hwid=0x4/0x7)),in_port(1),eth()",
+    ];
+
     #[test]
     fn flows_read_back_as_they_were() {
         let names = PortNames::none();
-        for text in FLOWS {
+        for text in FLOWS.iter().chain(TUNNELS) {
             let mut flow = parse_flow(text, &names).unwrap();
             // The type of a frame is always known, and hidden when it has none.
             if flow.key.get(slot::ETH_TYPE) == 0 {
