@@ -28,6 +28,7 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("ovs-vswitchd", Program::Daemon(switch)),
     ("ovsdb-server", Program::Daemon(db_server::run)),
     ("ovs-vsctl", Program::Tool(vs_ctl::vsctl::run)),
+    ("ovs-dpctl", Program::Tool(vs_ctl::dpctl::run)),
     ("ovs-ofctl", Program::Tool(vs_ctl::ofctl::run)),
     ("ovsdb-client", Program::Tool(vs_ctl::ovsdb_client::run)),
     ("ovs-appctl", Program::Tool(vs_ctl::appctl::run)),

@@ -24,10 +24,14 @@ impl DatapathProvider for UserDatapaths {
     }
 
     fn open(&self, kind: &str) -> Result<Arc<dyn Datapath>, dp_api::Error> {
+        self.create(kind, &format!("ovs-{kind}"))
+    }
+
+    fn create(&self, kind: &str, name: &str) -> Result<Arc<dyn Datapath>, dp_api::Error> {
         let known = self.kinds.iter().find(|(k, _)| k == kind);
         let options = Options {
             kind: kind.to_owned(),
-            name: format!("ovs-{kind}"),
+            name: name.to_owned(),
             dummy: known.is_some_and(|(_, dummy)| *dummy),
             devices: self.devices.clone(),
             clock: self.clock.clone(),

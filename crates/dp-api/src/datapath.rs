@@ -1,5 +1,6 @@
 //! What the switch asks of a datapath.
 
+use std::fmt;
 use std::sync::Arc;
 
 use base::Instant;
@@ -70,8 +71,8 @@ pub struct DatapathStats {
     pub masks: u64,
     /// Subtables or masks that were looked at.
     pub mask_hits: u64,
-    /// Packets that met the exact-match cache.
-    pub cache_hits: u64,
+    /// Packets that met the exact-match cache, if that is counted.
+    pub cache_hits: Option<u64>,
 }
 
 /// What a flow has counted.
@@ -100,6 +101,8 @@ pub struct FlowPut {
     pub actions: Arc<[Action]>,
     /// May replace a flow with the same id; otherwise that is an error.
     pub replace: bool,
+    /// A flow that is replaced begins to count anew.
+    pub zero_stats: bool,
 }
 
 /// A flow as it is dumped.
@@ -139,6 +142,11 @@ pub trait Datapath: Send + Sync {
 
     /// What it can do; this does not change.
     fn features(&self) -> Features;
+
+    /// Whether this process forwards the packets: dumps then say whose thread has a flow.
+    fn is_userspace(&self) -> bool {
+        false
+    }
 
     /// Hands packets without a flow to `handler` from now on.
     fn set_handler(&self, handler: Arc<dyn UpcallHandler>);
@@ -219,4 +227,10 @@ pub trait Datapath: Send + Sync {
 
     /// What it has counted.
     fn stats(&self) -> DatapathStats;
+}
+
+impl fmt::Debug for dyn Datapath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.kind(), self.name())
+    }
 }

@@ -265,6 +265,10 @@ impl Datapath for UserDatapath {
         features(self.dummy)
     }
 
+    fn is_userspace(&self) -> bool {
+        true
+    }
+
     fn set_handler(&self, handler: Arc<dyn UpcallHandler>) {
         self.shared.handler.store(Some(Arc::new(Handler(handler))));
     }
@@ -311,6 +315,10 @@ impl Datapath for UserDatapath {
 
     fn port_del(&self, number: PortNo) -> Result<(), Error> {
         let _changing = lock(&self.changing);
+        if number == PortNo::LOCAL {
+            let text = format!("port {number} is the datapath's own");
+            return Err(Error::Invalid(text));
+        }
         let port = self.port(number)?;
         let ports = self.shared.ports.load_full().without(number);
         self.shared.ports.store(Arc::new(ports));
@@ -365,6 +373,10 @@ impl Datapath for UserDatapath {
 
     fn flow_put(&self, flow: FlowPut) -> Result<Ufid, Error> {
         self.check_actions(&flow.actions)?;
+        if flow.zero_stats {
+            let text = "counters belong to the threads and are not reset";
+            return Err(Error::Unsupported(text.to_owned()));
+        }
         let mask = flow.mask.expand_mask();
         let key = flow.key.expand();
         let matching = Matching::new(&key, &mask);
@@ -468,7 +480,7 @@ impl Datapath for UserDatapath {
             all.misses += get(&mailbox.stats.misses);
             all.lost += get(&mailbox.stats.lost);
             all.mask_hits += get(&mailbox.stats.visited);
-            all.cache_hits += get(&mailbox.stats.cache_hits);
+            *all.cache_hits.get_or_insert_default() += get(&mailbox.stats.cache_hits);
         }
         let flows = lock(&self.shared.flows);
         all.flows = flows.len() as u64;

@@ -92,6 +92,7 @@ impl Bed {
             mask: mini(flow.mask.as_key()),
             actions: actions(does),
             replace: false,
+            zero_stats: false,
         })
     }
 }

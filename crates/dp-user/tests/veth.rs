@@ -26,6 +26,7 @@ fn put(datapath: &UserDatapath, flow: &str, actions: &str) {
         mask: MiniKey::new(flow.mask.as_key()),
         actions: parse_actions(actions, &names).unwrap().into(),
         replace: false,
+        zero_stats: false,
     };
     datapath.flow_put(put).unwrap();
 }

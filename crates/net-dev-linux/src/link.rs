@@ -151,5 +151,7 @@ pub(crate) fn device_stats(stats: &LinkStats) -> DeviceStats {
         tx_fifo_errors: Some(stats.tx_fifo_errors),
         tx_heartbeat_errors: Some(stats.tx_heartbeat_errors),
         tx_window_errors: Some(stats.tx_window_errors),
+        upcall_packets: None,
+        upcall_errors: None,
     }
 }

@@ -55,6 +55,8 @@ pub struct DeviceStats {
     pub tx_fifo_errors: Option<u64>,
     pub tx_heartbeat_errors: Option<u64>,
     pub tx_window_errors: Option<u64>,
+    pub upcall_packets: Option<u64>,
+    pub upcall_errors: Option<u64>,
 }
 
 /// Link modes: each bit that of OpenFlow 1.3's `ofp_port_features` (section 7.2.1).
@@ -188,6 +190,11 @@ pub trait Device: Send + Sync + Debug + Any {
     /// What is wrong with which option.
     fn set_options(&self, _options: &[(String, String)]) -> Result<(), String> {
         Ok(())
+    }
+
+    /// The options that are in force, as `dpctl/show` and `dpif/show` list them.
+    fn options(&self) -> Vec<(String, String)> {
+        Vec::new()
     }
 
     /// Opens its receiving half.

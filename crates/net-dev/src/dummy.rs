@@ -51,6 +51,8 @@ struct Inner {
     receivers: Vec<Weak<Queue>>,
     addresses: Vec<(IpAddr, u8)>,
     joint: Joint,
+    /// The options that can be told later.
+    options: Vec<(String, String)>,
     rx_capture: Option<PcapWriter>,
     tx_capture: Option<PcapWriter>,
     stats: [u64; 4],
@@ -419,7 +421,14 @@ impl Device for DummyDevice {
         inner.rx_capture = rx_capture;
         inner.tx_capture = tx_capture;
         inner.joint = joint;
+        let told =
+            |(key, _): &&(String, String)| matches!(&key[..], "ifindex" | "pstream" | "stream");
+        inner.options = options.iter().filter(told).cloned().collect();
         Ok(())
+    }
+
+    fn options(&self) -> Vec<(String, String)> {
+        lock(&self.inner).options.clone()
     }
 
     fn open_receiver(&self) -> io::Result<Box<dyn Receiver>> {

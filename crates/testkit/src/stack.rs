@@ -187,9 +187,12 @@ impl Running {
             .stdout(Stdio::null())
             .stderr(log);
         self.environment(command);
-        self.netns
-            .run(|| Daemon::start(command))
-            .map_err(|e| format!("{name}: {e}"))
+        let started = self.netns.run(|| Daemon::start(command));
+        let daemon = started.map_err(|e| format!("{name}: {e}"))?;
+        // Where tools look that are told only the name of the daemon.
+        let usual = self.folder.join(format!("{name}.{}.ctl", daemon.id()));
+        std::os::unix::fs::symlink(&control, usual).map_err(|e| format!("{name}: {e}"))?;
+        Ok(daemon)
     }
 
     fn environment(&self, command: &mut Command) {

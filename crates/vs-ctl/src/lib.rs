@@ -8,6 +8,7 @@
 
 pub mod appctl;
 pub mod ctl;
+pub mod dpctl;
 mod env;
 pub mod ofctl;
 pub mod options;

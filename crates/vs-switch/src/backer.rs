@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::{Instant, Published};
-use dp_api::Datapath;
+use dp_api::{Datapath, DumpedFlow};
 use dp_lang::text::PortNames;
 use dp_lang::{Features, PortNo as DpPort};
 use net_flow::{FlowKey, PortNo, slot};
@@ -146,6 +146,27 @@ impl Backer {
             limit => limit,
         };
         net_flow::extract(&mut Packet::from_frame(packet), key, limit);
+    }
+
+    /// All flows, the oldest first, with the whole keys of the packets that they were made for.
+    pub(crate) fn flows(&self) -> Vec<DumpedFlow> {
+        let mut flows = Vec::new();
+        self.datapath.flow_dump(&mut |flow| {
+            flows.push(flow);
+            true
+        });
+        let megaflows = &self.shared.megaflows;
+        flows.sort_by_cached_key(|flow| (megaflows.age_rank(flow.ufid), flow.key.clone()));
+        let whole = flows.into_iter().map(|flow| self.with_whole_key(flow));
+        whole.collect()
+    }
+
+    /// The flow with the whole key of the packet that it was made for, if that is known.
+    pub(crate) fn with_whole_key(&self, mut flow: DumpedFlow) -> DumpedFlow {
+        if let Some(key) = self.shared.megaflows.whole_key(flow.ufid) {
+            flow.key = key;
+        }
+        flow
     }
 
     pub(crate) fn flow_limit(&self) -> usize {

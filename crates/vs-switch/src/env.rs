@@ -17,6 +17,12 @@ pub trait DatapathProvider: Send + Sync {
     /// # Errors
     /// As the datapath says.
     fn open(&self, kind: &str) -> Result<Arc<dyn Datapath>, dp_api::Error>;
+
+    /// Makes a datapath of one of those types beside that which bridges get.
+    ///
+    /// # Errors
+    /// As the datapath says.
+    fn create(&self, kind: &str, name: &str) -> Result<Arc<dyn Datapath>, dp_api::Error>;
 }
 
 /// A switch's surroundings.
@@ -54,14 +60,26 @@ impl Env {
         kinds
     }
 
+    fn provider(&self, kind: &str) -> Result<&dyn DatapathProvider, dp_api::Error> {
+        let mut providers = self.datapaths.iter();
+        let provider = providers.find(|p| p.kinds().iter().any(|k| k == kind));
+        let provider = provider.map(|provider| &**provider);
+        provider.ok_or_else(|| {
+            dp_api::Error::Unsupported(format!("datapath type {kind} is not supported"))
+        })
+    }
+
     /// Opens the datapath of type `kind`.
     pub(crate) fn open_datapath(&self, kind: &str) -> Result<Arc<dyn Datapath>, dp_api::Error> {
-        let mut providers = self.datapaths.iter();
-        match providers.find(|p| p.kinds().iter().any(|k| k == kind)) {
-            Some(provider) => provider.open(kind),
-            None => Err(dp_api::Error::Unsupported(format!(
-                "datapath type {kind} is not supported"
-            ))),
-        }
+        self.provider(kind)?.open(kind)
+    }
+
+    /// Makes a datapath of type `kind` called `name`.
+    pub(crate) fn create_datapath(
+        &self,
+        kind: &str,
+        name: &str,
+    ) -> Result<Arc<dyn Datapath>, dp_api::Error> {
+        self.provider(kind)?.create(kind, name)
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use base::Instant;
 use dp_lang::{Action, Ufid};
-use net_flow::{FlowKey, MiniKey};
+use net_flow::MiniKey;
 use of_xlate::{Dependencies, Effect, FrozenState, Translation};
 
 use crate::changes::ViewChanges;
@@ -189,8 +189,8 @@ impl Megaflows {
     }
 
     /// The whole key of the packet that a flow was made for.
-    pub(crate) fn whole_key(&self, ufid: Ufid) -> Option<FlowKey> {
-        self.shard(ufid).get(&ufid).map(|m| m.key.expand())
+    pub(crate) fn whole_key(&self, ufid: Ufid) -> Option<MiniKey> {
+        self.shard(ufid).get(&ufid).map(|m| (*m.key).clone())
     }
 
     /// Where a flow stands among all by age; one that is not known stands last.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base::{Clock, Instant};
 use dp_api::{DumpedFlow, FlowPut, FlowStats};
+use dp_ctl::{DumpFormat, flow_text, stats_text};
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 use dp_lang::{Action, Ufid};
 use net_flow::{FlowKey, FlowMask, MiniKey};
@@ -15,7 +16,7 @@ use of_xlate::{Dependencies, Input, Purpose, SwitchView, translate};
 use crate::backer::Backer;
 use crate::changes::ViewChanges;
 use crate::config::SwitchConfig;
-use crate::control::flow::{DumpFormat, stats_text};
+
 use crate::megaflow::Megaflow;
 
 /// How long an unused flow is kept when there are more flows than there should be.
@@ -237,7 +238,8 @@ impl Backer {
         if log::log_enabled!(target: DPIF, log::Level::Debug) {
             let (name, names) = (self.display_name(), PortNames::none());
             for flow in flows {
-                let text = self.flow_text(flow, &names, VERBOSE, now);
+                let flow = self.with_whole_key(flow.clone());
+                let text = flow_text(&flow, &names, VERBOSE, now);
                 base::log_limited!(Debug, DPIF, (600, 600), "{name}: flow_dump {text}");
             }
         }
@@ -386,11 +388,18 @@ impl Backer {
             mask: (*megaflow.mask).clone(),
             actions: Arc::clone(&megaflow.actions),
             replace: true,
+            zero_stats: false,
         })
     }
 
     /// Removes a flow, after what it counted was credited.
     pub(crate) fn delete(&self, ufid: Ufid, now: Instant) {
+        // A flow that is gone already is what was wanted.
+        let _ = self.try_delete(ufid, now);
+    }
+
+    /// The same; what it had counted, unless the datapath had no such flow.
+    pub(crate) fn try_delete(&self, ufid: Ufid, now: Instant) -> Result<FlowStats, dp_api::Error> {
         let stats = self.datapath.flow_del(ufid);
         if log::log_enabled!(target: DPIF, log::Level::Debug) {
             let (name, stats) = (self.display_name(), stats.clone().unwrap_or_default());
@@ -403,19 +412,13 @@ impl Backer {
             );
         }
         let Some(mut megaflow) = self.shared.megaflows.remove(ufid) else {
-            return;
+            return stats;
         };
         self.shared.view.load().recirc.linger(&megaflow.frozen);
-        if let Ok(FlowStats {
-            packets,
-            bytes,
-            used,
-            ..
-        }) = stats
-        {
-            let used = used.unwrap_or(now);
-            megaflow.credit(packets, bytes, used);
+        if let Ok(stats) = &stats {
+            megaflow.credit(stats.packets, stats.bytes, stats.used.unwrap_or(now));
         }
+        stats
     }
 
     /// Removes every flow, after what they counted was credited.

@@ -180,9 +180,10 @@ impl Switch {
     }
 
     fn run_datapaths(&mut self, now: Instant) {
-        for backer in self.backers.values() {
+        let datapaths = self.backers.values().map(|backer| &backer.datapath);
+        for datapath in datapaths.chain(&self.spare_datapaths) {
             for _ in 0..DATAPATH_ROUNDS {
-                if !backer.datapath.run(now) {
+                if !datapath.run(now) {
                     break;
                 }
             }

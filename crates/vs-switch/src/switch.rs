@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use base::Instant;
+use dp_api::Datapath;
 use io::Waker;
 use net_packet::EthAddr;
 use of_switch::Endpoints;
@@ -27,6 +29,8 @@ pub struct Switch {
     pub(crate) settings: SwitchConfig,
     /// Datapaths in use, by type.
     pub(crate) backers: BTreeMap<String, Backer>,
+    /// Datapaths that were made by `dpctl/add-dp`, and that no bridge is on.
+    pub(crate) spare_datapaths: Vec<Arc<dyn Datapath>>,
     pub(crate) bridges: BTreeMap<String, Bridge>,
     pub(crate) names: HashMap<BridgeId, String>,
     pub(crate) waker: Option<Waker>,
@@ -60,6 +64,7 @@ impl Switch {
             controllers_looked_at: Instant::ZERO,
             settings: SwitchConfig::default(),
             backers: BTreeMap::new(),
+            spare_datapaths: Vec::new(),
             bridges: BTreeMap::new(),
             names: HashMap::new(),
             counters,

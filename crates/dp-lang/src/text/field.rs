@@ -264,7 +264,7 @@ impl TextField {
         let mask = mask.map_or(full, |m| m.get(self.slot) & full);
         // Fragment bits matter all together or not at all.
         let exact = mask == full || self.style == Fragment;
-        if !verbose && mask == 0 {
+        if mask == 0 && (!verbose || self.style == Fragment) {
             return;
         }
         let value = self.style.value(key.get(self.slot));

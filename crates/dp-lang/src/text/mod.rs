@@ -39,6 +39,11 @@ impl PortNames {
         self.by_name.insert(name.to_owned(), number);
     }
 
+    /// All ports that have names, by number.
+    pub fn iter(&self) -> impl Iterator<Item = (PortNo, &str)> {
+        self.by_number.iter().map(|(port, name)| (*port, &name[..]))
+    }
+
     /// The name of a port, or its number where it has none.
     pub fn text(&self, port: PortNo) -> String {
         match self.by_number.get(&port) {

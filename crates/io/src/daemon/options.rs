@@ -25,8 +25,8 @@ pub enum LogOption {
 pub const LOG_OPTIONS: [Opt<LogOption>; 4] = [
     Opt::optional("verbose", Some('v'), LogOption::Verbose),
     Opt::optional("log-file", None, LogOption::LogFile),
-    Opt::required("syslog-target", None, LogOption::SyslogTarget),
     Opt::required("syslog-method", None, LogOption::SyslogMethod),
+    Opt::required("syslog-target", None, LogOption::SyslogTarget),
 ];
 
 impl LogOption {

@@ -1,6 +1,7 @@
 //! The text syntax of fields and matches (`ovs-fields(7)`).
 
 pub mod addr;
+mod exact;
 pub mod flags;
 pub mod num;
 mod print;
@@ -9,6 +10,7 @@ pub mod value;
 
 use std::ops::Range;
 
+pub use exact::exact_flow;
 pub use print::put_match;
 
 use crate::field::{Field, Prereq};

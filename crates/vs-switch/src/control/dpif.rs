@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use base::Instant;
+use dp_ctl::{DumpFormat, flow_text};
 use dp_lang::Features;
 use dp_lang::text::PortNames;
 use net_flow::slot;
 
-use super::flow::DumpFormat;
 use super::{Command, command};
 use crate::interface::{Carrier, Interface};
 use crate::switch::Switch;
@@ -98,7 +98,7 @@ fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
         let in_port = flow.key.expand().get(slot::IN_PORT) as u32;
         let owner = backer.ports.get(&dp_lang::PortNo(in_port));
         if owner.is_some_and(|(id, _)| *id == bridge.id) {
-            text += &backer.flow_text(&flow, &names, format, now);
+            text += &flow_text(&flow, &names, format, now);
             text.push('\n');
         }
     }

@@ -5,7 +5,6 @@ mod dpctl;
 mod dpif;
 mod dummy;
 mod fdb;
-pub(crate) mod flow;
 mod netdev;
 mod trace;
 mod upcall;
@@ -66,7 +65,6 @@ const MANY: usize = usize::MAX;
 fn all() -> impl Iterator<Item = &'static Command> {
     let groups = [
         bridge::COMMANDS,
-        dpctl::COMMANDS,
         dpif::COMMANDS,
         dummy::COMMANDS,
         fdb::COMMANDS,
@@ -101,6 +99,16 @@ pub fn register<C: 'static>(commands: &mut Commands<C>, switch: fn(&mut C) -> &m
             },
         );
     }
+    for command in dp_ctl::COMMANDS.iter().filter(|c| c.on_control) {
+        let name = format!("dpctl/{}", command.name);
+        // The command counts its operands itself, without its options.
+        commands.register(&name, command.usage, 0, MANY, move |context, call| {
+            let switch = switch(context);
+            let now = switch.env.clock.now();
+            let answer = dpctl::run(switch, command, &call.args, now);
+            call.responder.finish(answer);
+        });
+    }
 }
 
 /// Carries out one command, as a control socket would.
@@ -108,12 +116,15 @@ pub fn register<C: 'static>(commands: &mut Commands<C>, switch: fn(&mut C) -> &m
 /// # Errors
 /// The text of the error.
 pub fn run(switch: &mut Switch, name: &str, args: &[String]) -> Result<String, String> {
+    let now = switch.env.clock.now();
+    if let Some(command) = name.strip_prefix("dpctl/").and_then(dp_ctl::find) {
+        return dpctl::run(switch, command, args, now);
+    }
     let command = all().find(|c| c.name == name);
     let command = command.ok_or_else(|| format!("\"{name}\" is not a valid command"))?;
     if args.len() < command.min || args.len() > command.max {
         return Err(format!("\"{name}\" takes another number of arguments"));
     }
-    let now = switch.env.clock.now();
     (command.run)(switch, args, now)
 }
 

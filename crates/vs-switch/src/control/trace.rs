@@ -3,8 +3,8 @@
 use base::Instant;
 use dp_lang::text::{PortNames, parse_flow};
 use net_flow::compose::{DEFAULT_PAYLOAD, compose};
-use net_flow::text::{KeyValues, apply_key};
-use net_flow::{FlowKey, Formats, Match, Names, PortNo, slot};
+use net_flow::text::exact_flow;
+use net_flow::{FlowKey, Names, PortNo, slot};
 use of_wire::Action;
 use of_wire::action::Parser;
 use of_xlate::{BridgeId, Effect, Input, Purpose, trace};
@@ -199,8 +199,12 @@ fn datapath_flow<'a>(backer: &'a Backer, text: &str) -> Result<Subject<'a>, Stri
 }
 
 fn bridge_flow<'a>(switch: &'a Switch, bridge: &Bridge, text: &str) -> Result<Subject<'a>, String> {
-    let key = exact_flow(text, &openflow_names(bridge));
-    let key = key.map_err(|e| format!("Bad openflow flow syntax: {text}: {e}"))?;
+    let flow = exact_flow(text, &openflow_names(bridge));
+    let flow = flow.map_err(|e| format!("Bad openflow flow syntax: {text}: {e}"))?;
+    let mut key = flow.key().clone();
+    if flow.mask().get(slot::IN_PORT) == 0 {
+        key.set(slot::IN_PORT, u128::from(PortNo::NONE.0));
+    }
     Ok(Subject {
         backer: switch.backer_of(bridge)?,
         bridge: bridge.id,
@@ -215,28 +219,4 @@ fn openflow_names(bridge: &Bridge) -> Names {
         names.ports.insert(number.0, name);
     }
     names
-}
-
-/// A flow of which every field has one value: zero, where it is not named.
-fn exact_flow(text: &str, names: &Names) -> Result<FlowKey, String> {
-    let mut fields = Match::any();
-    for item in KeyValues::new(text) {
-        let mut formats = Formats::all();
-        let prerequisites = net_flow::Field::by_name(item.key)
-            .is_none_or(|field| fields.meets_prerequisites(field));
-        match apply_key(&mut fields, item.key, item.value, names, &mut formats) {
-            None => return Err(format!("unknown field {}", item.key)),
-            Some(Err(error)) => return Err(error),
-            Some(Ok(())) if !prerequisites => {
-                let name = item.key;
-                return Err(format!("prerequisites not met for setting {name}"));
-            }
-            Some(Ok(())) => {}
-        }
-    }
-    let mut key = fields.key().clone();
-    if fields.mask().get(slot::IN_PORT) == 0 {
-        key.set(slot::IN_PORT, u128::from(PortNo::NONE.0));
-    }
-    Ok(key)
 }

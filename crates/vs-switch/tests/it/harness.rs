@@ -23,9 +23,13 @@ impl DatapathProvider for Dummies {
     }
 
     fn open(&self, kind: &str) -> Result<Arc<dyn Datapath>, dp_api::Error> {
+        self.create(kind, &format!("ovs-{kind}"))
+    }
+
+    fn create(&self, kind: &str, name: &str) -> Result<Arc<dyn Datapath>, dp_api::Error> {
         let options = Options {
             kind: kind.to_owned(),
-            name: "ovs-dummy".to_owned(),
+            name: name.to_owned(),
             devices: self.devices.clone(),
             clock: self.clock.clone(),
             dummy: true,

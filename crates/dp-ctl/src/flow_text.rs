@@ -6,21 +6,19 @@ use base::Instant;
 use dp_api::{DumpedFlow, FlowStats};
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 
-use crate::backer::Backer;
-
-/// How flows are dumped.
+/// How flows are shown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct DumpFormat {
+pub struct DumpFormat {
     /// Everything (`-m`).
-    pub(crate) more: bool,
+    pub more: bool,
     /// What stands after the id.
-    pub(crate) after_ufid: &'static str,
+    pub after_ufid: &'static str,
     /// Which datapath has the flow is told with `-m`.
-    pub(crate) origin: bool,
+    pub origin: bool,
 }
 
 /// `packets:..., bytes:..., used:...`.
-pub(crate) fn stats_text(stats: &FlowStats, now: Instant) -> String {
+pub fn stats_text(stats: &FlowStats, now: Instant) -> String {
     let mut text = format!("packets:{}, bytes:{}, used:", stats.packets, stats.bytes);
     match stats.used {
         Some(used) => {
@@ -57,48 +55,23 @@ fn tcp_flags(flags: u16) -> String {
     text
 }
 
-impl Backer {
-    /// All flows, the oldest first.
-    pub(crate) fn flows(&self) -> Vec<DumpedFlow> {
-        let mut flows = Vec::new();
-        self.datapath.flow_dump(&mut |flow| {
-            flows.push(flow);
-            true
-        });
-        let megaflows = &self.shared.megaflows;
-        flows.sort_by_cached_key(|flow| (megaflows.age_rank(flow.ufid), flow.key.clone()));
-        flows
+/// A flow in one line, as dumps show it: `-m` shows what does not matter as `flow` has it.
+pub fn flow_text(flow: &DumpedFlow, names: &PortNames, format: DumpFormat, now: Instant) -> String {
+    let mut text = String::new();
+    if format.more {
+        let _ = write!(text, "ufid:{}{} ", flow.ufid, format.after_ufid);
     }
-
-    /// A flow in one line.
-    pub(crate) fn flow_text(
-        &self,
-        flow: &DumpedFlow,
-        names: &PortNames,
-        format: DumpFormat,
-        now: Instant,
-    ) -> String {
-        let mask = flow.mask.expand_mask();
-        let mut text = String::new();
-        let mut key = flow.key.expand();
-        if format.more {
-            let _ = write!(text, "ufid:{}{} ", flow.ufid, format.after_ufid);
-            // What does not matter is shown as the first packet had it.
-            if let Some(whole) = self.shared.megaflows.whole_key(flow.ufid) {
-                key = whole;
-            }
-        }
-        let verbose = FlowFormat {
-            verbose: format.more,
-        };
-        text += &format_flow(&key, Some(&mask), names, verbose);
-        let _ = write!(text, ", {}", stats_text(&flow.stats, now));
-        if format.more && format.origin {
-            text += ", dp:ovs";
-        }
-        let _ = write!(text, ", actions:{}", format_actions(&flow.actions, names));
-        text
+    let verbose = FlowFormat {
+        verbose: format.more,
+    };
+    let (key, mask) = (flow.key.expand(), flow.mask.expand_mask());
+    text += &format_flow(&key, Some(&mask), names, verbose);
+    let _ = write!(text, ", {}", stats_text(&flow.stats, now));
+    if format.more && format.origin {
+        text += ", dp:ovs";
     }
+    let _ = write!(text, ", actions:{}", format_actions(&flow.actions, names));
+    text
 }
 
 #[cfg(test)]

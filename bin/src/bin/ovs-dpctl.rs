@@ -1,0 +1,8 @@
+//! `ovs-dpctl`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    vs_ctl::main(vs_ctl::dpctl::run)
+}
