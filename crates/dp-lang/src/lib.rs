@@ -7,6 +7,7 @@ pub mod attr;
 pub mod exec;
 mod features;
 pub mod ids;
+pub mod netlink;
 mod set;
 pub mod text;
 pub mod tunnel;
