@@ -7,7 +7,7 @@ use net_netlink::{Message, Messages};
 use rustix::net::{RecvFlags, SocketFlags};
 use sys::netlink::{NetlinkOption, set_option};
 
-use crate::socket::{Protocol, open};
+use crate::socket::{Protocol, grow, open};
 
 const BUFFER: usize = 64 << 10;
 
@@ -37,10 +37,7 @@ impl EventSocket {
     /// As the kernel gives them.
     pub fn open(protocol: Protocol, groups: &[u32]) -> io::Result<Self> {
         let fd = open(protocol, SocketFlags::NONBLOCK)?;
-        let forced = rustix::net::sockopt::set_socket_recv_buffer_size_force(&fd, WAITING);
-        if forced.is_err() {
-            rustix::net::sockopt::set_socket_recv_buffer_size(&fd, WAITING)?;
-        }
+        grow(&fd, WAITING)?;
         for group in groups {
             set_option(fd.as_fd(), NetlinkOption::Join(*group))?;
         }

@@ -9,8 +9,17 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use sys::netlink::{NetlinkOption, set_option};
 
-/// Bytes of answers that are read at once; the kernel's dumps fit in.
-const BUFFER: usize = 64 << 10;
+use crate::train::{Answer, Train};
+
+/// Bytes of answers that are read at once; the kernel's dumps fit in, and so does an answer that
+/// repeats the longest request.
+const BUFFER: usize = 128 << 10;
+
+/// Bytes of answers that may wait: those to a whole train of requests do.
+const WAITING: usize = 1 << 20;
+
+/// The error number of "No buffer space available".
+const ENOBUFS: i32 = 105;
 
 /// Times that a dump is repeated when the table changes meanwhile.
 const DUMP_TRIES: u32 = 8;
@@ -22,6 +31,15 @@ pub enum Protocol {
     Route,
     /// Generic netlink families.
     Generic,
+}
+
+/// Whether a dump is all that there was at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completeness {
+    /// It is.
+    Whole,
+    /// The table changed meanwhile: something may be missing or twice in it.
+    Interrupted,
 }
 
 /// A blocking socket: one request at a time.
@@ -45,6 +63,24 @@ pub(crate) fn open(protocol: Protocol, flags: SocketFlags) -> io::Result<OwnedFd
     Ok(fd)
 }
 
+/// Lets `bytes` wait in a socket, or as many as the system allows.
+pub(crate) fn grow(fd: &OwnedFd, bytes: usize) -> io::Result<()> {
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(fd, bytes).is_err() {
+        rustix::net::sockopt::set_socket_recv_buffer_size(fd, bytes)?;
+    }
+    Ok(())
+}
+
+/// The number that the kernel knows a socket by, for messages that it sends unasked.
+///
+/// # Errors
+/// As the kernel gives them.
+pub fn port_id(fd: impl AsFd) -> io::Result<u32> {
+    let address = rustix::net::getsockname(fd)?;
+    let address = SocketAddrNetlink::try_from(address)?;
+    Ok(address.pid())
+}
+
 impl Socket {
     /// Opens a socket in the network namespace of the calling thread.
     ///
@@ -52,6 +88,7 @@ impl Socket {
     /// As the kernel gives them.
     pub fn open(protocol: Protocol) -> io::Result<Self> {
         let fd = open(protocol, SocketFlags::empty())?;
+        grow(&fd, WAITING)?;
         // Kernels before 4.12 have no explanations, which is no reason to fail.
         let _ = set_option(fd.as_fd(), NetlinkOption::ExtendedAck);
         let _ = set_option(fd.as_fd(), NetlinkOption::CapAck);
@@ -130,17 +167,28 @@ impl Socket {
         mut parse: impl FnMut(&Message<'_>) -> Option<T>,
     ) -> io::Result<Vec<T>> {
         for _ in 0..DUMP_TRIES {
-            let seq = self.send(request)?;
             let mut found = Vec::new();
-            if self.read_dump(seq, &mut |message| found.extend(parse(message)))? {
-                return Ok(found);
+            match self.visit(request, |message| found.extend(parse(message))) {
+                Ok(Completeness::Whole) => return Ok(found),
+                Ok(Completeness::Interrupted) => {}
+                Err(e) if e.raw_os_error() == Some(ENOBUFS) => {}
+                Err(e) => return Err(e),
             }
         }
         Err(io::Error::other("netlink table changes during every dump"))
     }
 
-    /// Reads the answers of a dump; false if it was interrupted.
-    fn read_dump(&mut self, seq: u32, visit: &mut dyn FnMut(&Message<'_>)) -> io::Result<bool> {
+    /// Sends a dump request and hands each answer to `visit` as it comes, so that a long table is
+    /// never held as a whole.
+    ///
+    /// # Errors
+    /// What the kernel answers.
+    pub fn visit(
+        &mut self,
+        request: &mut Builder,
+        mut visit: impl FnMut(&Message<'_>),
+    ) -> io::Result<Completeness> {
+        let seq = self.send(request)?;
         let mut whole = true;
         loop {
             let len = self.receive()?;
@@ -152,9 +200,78 @@ impl Socket {
                 match message.outcome() {
                     Some(outcome) => {
                         outcome?;
-                        return Ok(whole);
+                        return Ok(if whole {
+                            Completeness::Whole
+                        } else {
+                            Completeness::Interrupted
+                        });
                     }
                     None => visit(&message),
+                }
+            }
+        }
+    }
+
+    /// Sends many requests by as few calls as possible and hands the answers to `visit` with the
+    /// number of the request in the train.  Of each request that wants an acknowledgement
+    /// ([`nl::ACK`]) the outcome is in `visit`; of one that does not, only a refusal is.
+    ///
+    /// The kernel carries out the requests in order before the call returns.
+    ///
+    /// # Errors
+    /// The requests could not be sent.  Answers that were lost are errno 105 to those who wanted
+    /// them.
+    pub fn run(
+        &mut self,
+        train: &mut Train,
+        mut visit: impl FnMut(usize, Answer<'_>),
+    ) -> io::Result<()> {
+        let first = self.seq.wrapping_add(1);
+        let mut done = 0;
+        while done < train.requests.len() {
+            let (bytes, count) = train.stretch(done, first);
+            rustix::net::send(&self.fd, bytes, SendFlags::empty())?;
+            self.seq = self.seq.wrapping_add(count);
+            self.collect(train, first, &mut visit)?;
+            done += count as usize;
+        }
+        for (index, request) in train.requests.iter().enumerate() {
+            if request.awaited {
+                let lost = io::Error::from_raw_os_error(ENOBUFS);
+                visit(index, Answer::Outcome(Err(lost)));
+            }
+        }
+        train.clear();
+        Ok(())
+    }
+
+    /// Reads the answers that are there.
+    fn collect(
+        &mut self,
+        train: &mut Train,
+        first: u32,
+        visit: &mut dyn FnMut(usize, Answer<'_>),
+    ) -> io::Result<()> {
+        loop {
+            let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+            let len = match rustix::net::recv(&self.fd, &mut self.buf[..], flags) {
+                Ok((_, len)) => len.min(self.buf.len()),
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::NOBUFS) => continue,
+                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(e) => return Err(e.into()),
+            };
+            for message in Messages::new(&self.buf[..len]) {
+                let index = message.header.seq.wrapping_sub(first) as usize;
+                let Some(request) = train.requests.get_mut(index) else {
+                    continue;
+                };
+                match message.outcome() {
+                    Some(outcome) => {
+                        request.awaited = false;
+                        let outcome = outcome.map_err(io::Error::from);
+                        visit(index, Answer::Outcome(outcome));
+                    }
+                    None => visit(index, Answer::Message(&message)),
                 }
             }
         }

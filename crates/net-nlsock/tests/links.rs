@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 
-use net_netlink::route::{Address, LinkRef, VethEnd, group};
+use net_netlink::route::{self, Address, Link, LinkRef, VethEnd, group};
 use net_nlsock::route::Routes;
-use net_nlsock::{EventSocket, Events, Protocol};
+use net_nlsock::{
+    Answer, Completeness, EventSocket, Events, Protocol, Socket, Train, generic, port_id,
+};
 use sys::netns::NetNs;
 use testkit::{Need, need};
 
@@ -59,4 +61,69 @@ fn a_veth_pair_is_made_changed_and_deleted() {
     assert!(seen > 4, "{seen} events");
     let missing = routes.link(LinkRef::Name("one")).unwrap_err();
     assert_eq!(missing.raw_os_error(), Some(19));
+}
+
+#[test]
+fn a_train_brings_the_outcome_of_each_request() {
+    let name = "a_train_brings_the_outcome_of_each_request";
+    if !need(name, &[Need::Netns]) {
+        return;
+    }
+    let ns = NetNs::create().unwrap();
+    let open = || Socket::open(Protocol::Route);
+    let mut socket = ns.run(open).unwrap().unwrap();
+    let mut train = Train::new();
+    let names: Vec<(String, String)> = (0..200)
+        .map(|n| (format!("a{}", n % 150), format!("b{}", n % 150)))
+        .collect();
+    for (one, other) in &names {
+        let end = |name| VethEnd {
+            name,
+            mac: None,
+            netns: None,
+        };
+        let mut request = route::create_veth(&end(one), &end(other));
+        train.push(&mut request).unwrap();
+    }
+    train
+        .push(&mut route::get_link(LinkRef::Name("a7")))
+        .unwrap();
+    let mut outcomes = vec![None; 200];
+    let mut links = Vec::new();
+    socket
+        .run(&mut train, |index, answer| match answer {
+            Answer::Outcome(outcome) => {
+                let outcome = outcome.map_err(|e| e.kind());
+                assert!(outcomes[index].replace(outcome).is_none());
+            }
+            Answer::Message(message) => links.extend(Link::parse(message)),
+        })
+        .unwrap();
+    assert!(train.is_empty());
+    for (n, outcome) in outcomes.into_iter().enumerate() {
+        let expected = if n < 150 {
+            Ok(())
+        } else {
+            Err(std::io::ErrorKind::AlreadyExists)
+        };
+        assert_eq!(outcome, Some(expected), "{n}");
+    }
+    assert_eq!(links.len(), 1);
+    assert_eq!(links[0].name, "a7");
+    // A dump as it comes, and the socket is as good as before.
+    let mut count = 0;
+    let whole = socket.visit(&mut route::dump_links(), |_| count += 1);
+    assert_eq!(whole.unwrap(), Completeness::Whole);
+    assert_eq!(count, 301);
+}
+
+#[test]
+fn families_are_found_by_name() {
+    let mut socket = Socket::open(Protocol::Generic).unwrap();
+    let control = generic::family(&mut socket, "nlctrl").unwrap();
+    assert_eq!(control.id, 16);
+    assert!(control.group("notify").is_some());
+    let error = generic::family(&mut socket, "no_such_family").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    assert_ne!(port_id(&socket).unwrap(), 0);
 }
