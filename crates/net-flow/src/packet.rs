@@ -28,6 +28,8 @@ impl FlowMask {
         for slot in CONTEXT {
             mask.set_exact(slot);
         }
+        // The other bits of the state mean nothing yet.
+        mask.set(slot::CT_STATE, 0xff);
         mask.set_exact(slot::IN_PORT);
         mask.set_exact(slot::PACKET_TYPE);
         let packet_type = key.get(slot::PACKET_TYPE) as u32;
@@ -126,7 +128,10 @@ fn is_nd(key: &FlowKey) -> bool {
 fn network(mask: &mut FlowMask, key: &FlowKey, ethertype: u16) {
     mask.add(slot::NW_FRAG, 3);
     exact(mask, &[slot::NW_TOS, slot::NW_TTL, slot::NW_PROTO]);
-    if key.get(slot::CT_NW_PROTO) != 0 && key.get(slot::CT_STATE) & 0x20 != 0 {
+    let state = key.get(slot::CT_STATE);
+    // Only a valid connection has one, or it is said not to be invalid.
+    let is_valid = state & 0xcf != 0 || state & 0x30 == 0x20;
+    if key.get(slot::CT_NW_PROTO) != 0 && is_valid {
         exact(mask, &[slot::CT_NW_PROTO, slot::CT_TP_SRC, slot::CT_TP_DST]);
         if ethertype == eth_type::IPV4 {
             exact(mask, &[slot::CT_NW_SRC, slot::CT_NW_DST]);

@@ -15,7 +15,7 @@ use crate::flow::Flow;
 use crate::mirror::MirrorSet;
 use crate::recirc::{FrozenState, StackItem};
 use crate::trace::{NodeId, NodeKind, Trace};
-use crate::translation::{Input, Remark};
+use crate::translation::{Input, Recirculation, Remark};
 use crate::view::{BridgeId, BridgeView, Port, SwitchView};
 use crate::work::Work;
 
@@ -91,6 +91,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) snaplen: u16,
     /// What this translation has learned and the tables may not know yet.
     pub(crate) learned: Vec<(BridgeId, Sighting)>,
+    /// Packets that were sent through the datapath again; noted for traces only.
+    pub(crate) recirculations: Vec<Recirculation>,
     pub(crate) trace: Option<&'a mut Trace>,
 }
 

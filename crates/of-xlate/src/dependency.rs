@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use net_flow::{FlowKey, MiniKey, PortNo, slot};
+use net_flow::{FlowKey, MiniKey, PortNo, Slot, slot};
 
-use crate::flow::is_pipeline_word;
+use crate::flow::{CONNECTION, is_pipeline_word};
 use crate::view::BridgeId;
 
 /// One lookup that a translation made.
@@ -23,6 +23,8 @@ pub struct Lookup {
     /// How the key differed from that of the packet as it came in: the bits that had
     /// changed.  None if there were none.
     pub changed: Option<Arc<MiniKey>>,
+    /// Whether addresses and ports were those of the connection's first packet.
+    pub by_connection: bool,
 }
 
 /// What a translation's answer depends on.
@@ -41,22 +43,13 @@ impl Dependencies {
         }
     }
 
-    /// Adds a lookup of `key`, where the packet came in with the key `original`.
-    pub(crate) fn note_lookup(
-        &mut self,
-        (bridge, table): (BridgeId, u8),
-        priority: i32,
-        original: &FlowKey,
-        key: &FlowKey,
-    ) {
-        let last = self.lookups.last().and_then(|l| l.changed.as_ref());
-        self.lookups.push(Lookup {
-            bridge,
-            table,
-            priority,
-            in_port: PortNo(key.get(slot::IN_PORT) as u32),
-            changed: differences(original, key, last),
-        });
+    pub(crate) fn note_lookup(&mut self, lookup: Lookup) {
+        self.lookups.push(lookup);
+    }
+
+    /// How the key of the last lookup differed, to be shared if nothing changed since.
+    pub(crate) fn last_changes(&self) -> Option<&Arc<MiniKey>> {
+        self.lookups.last()?.changed.as_ref()
     }
 }
 
@@ -67,6 +60,16 @@ const fn initial(index: usize) -> u64 {
     } else {
         0
     }
+}
+
+/// Whether word `index` has a field that a lookup by connection exchanges.
+fn in_connection(index: usize) -> bool {
+    let covers = |slot: Slot| {
+        let first = usize::from(slot.word);
+        (first..=first + usize::from(slot.bits > 64)).contains(&index)
+    };
+    let mut pairs = CONNECTION.iter();
+    pairs.any(|(own, first)| covers(*own) || covers(*first))
 }
 
 /// The bits in which `key` differs from a packet that came in as `original`, the input port
@@ -101,6 +104,19 @@ fn differences(
 }
 
 impl Lookup {
+    /// A lookup of `key`, where the packet came in with the key `original`.  `last` is shared
+    /// if the changes are the same.
+    pub(crate) fn of(original: &FlowKey, key: &FlowKey, last: Option<&Arc<MiniKey>>) -> Self {
+        Self {
+            bridge: BridgeId(0),
+            table: 0,
+            priority: i32::MIN,
+            in_port: PortNo(key.get(slot::IN_PORT) as u32),
+            changed: differences(original, key, last),
+            by_connection: false,
+        }
+    }
+
     /// Whether the lookup of some packet of a megaflow could have met a rule that matches
     /// `rule` under `rule_mask`.  `key` and `mask` are the megaflow's, with whatever input
     /// port.
@@ -122,6 +138,10 @@ impl Lookup {
             } else {
                 (mask.word(index) | changed, key.word(index) ^ changed)
             };
+            if self.by_connection && in_connection(index) {
+                // These were the connection's, of which the megaflow may match less than that.
+                known = 0;
+            }
             if index == usize::from(slot::IN_PORT.word) {
                 let port = (slot::IN_PORT.max() as u64) << slot::IN_PORT.shift;
                 known |= port;
@@ -140,8 +160,10 @@ impl Lookup {
 
     /// Whether the packet was looked up as it came in, registers and metadata apart.
     pub fn is_of_original(&self) -> bool {
-        self.changed
-            .as_ref()
-            .is_none_or(|changed| changed.iter().all(|(index, _)| is_pipeline_word(index)))
+        !self.by_connection
+            && self
+                .changed
+                .as_ref()
+                .is_none_or(|changed| changed.iter().all(|(index, _)| is_pipeline_word(index)))
     }
 }

@@ -26,6 +26,17 @@ const PIPELINE: [(u8, u8); 3] = [
     (slot::reg(0).word, slot::reg(31).word),
 ];
 
+/// Protocol, addresses and ports of a packet, each with that of its connection's first packet.
+pub(crate) const CONNECTION: [(Slot, Slot); 7] = [
+    (slot::NW_PROTO, slot::CT_NW_PROTO),
+    (slot::NW_SRC, slot::CT_NW_SRC),
+    (slot::NW_DST, slot::CT_NW_DST),
+    (slot::IPV6_SRC, slot::CT_IPV6_SRC),
+    (slot::IPV6_DST, slot::CT_IPV6_DST),
+    (slot::TP_SRC, slot::CT_TP_SRC),
+    (slot::TP_DST, slot::CT_TP_DST),
+];
+
 /// Whether word `index` of a key stands for no part of the packet.
 pub(crate) const fn is_pipeline_word(index: usize) -> bool {
     let mut n = 0;
@@ -241,7 +252,8 @@ impl Flow {
             Prereq::Ip => self.is_ip(),
             Prereq::Mpls => matches!(ethertype, eth_type::MPLS | eth_type::MPLS_MULTICAST),
             Prereq::Nsh => ethertype == eth_type::NSH,
-            Prereq::Ct => self.read_bits(slot::CT_STATE, 0x20) != 0,
+            // A connection that is known is new, established or related.
+            Prereq::Ct => self.read_bits(slot::CT_STATE, 7) != 0,
             Prereq::Tcp => self.is_l4(ip_proto::TCP),
             Prereq::Udp => self.is_l4(ip_proto::UDP),
             Prereq::Sctp => self.is_l4(ip_proto::SCTP),
@@ -288,6 +300,22 @@ impl Flow {
         self.key
             .set(slot::ACTSET_OUTPUT, u128::from(PortNo::UNSET.0));
         self.clear_conntrack();
+    }
+
+    /// Exchanges addresses and ports with those of the connection's first packet; what matters
+    /// of the ones then matters of the others.
+    pub(crate) const fn swap_connection(&mut self) {
+        let mut n = 0;
+        while n < CONNECTION.len() {
+            let (own, first) = CONNECTION[n];
+            let (a, b) = (self.key.get(own), self.key.get(first));
+            self.key.set(own, b);
+            self.key.set(first, a);
+            let (a, b) = (self.mask.get(own), self.mask.get(first));
+            self.mask.set(own, b);
+            self.mask.set(first, a);
+            n += 1;
+        }
     }
 
     /// Forgets the connection tracker's fields.

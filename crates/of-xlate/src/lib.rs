@@ -46,9 +46,9 @@ pub use effect::Effect;
 pub use error::XlateError;
 pub use mirror::{MAX_MIRRORS, Mirror, MirrorCounters, MirrorOutput};
 pub use recirc::{FrozenState, IdSource, RecircTable, StackItem};
-pub use report::{Report, trace};
+pub use report::{Report, TraceNames, trace};
 pub use trace::{NodeKind, Trace};
-pub use translation::{Input, Purpose, Remark, Translation, translate};
+pub use translation::{Input, Purpose, Recirculation, Remark, Translation, translate};
 pub use view::{
     BridgeId, BridgeView, Bundle, FragmentMode, LocateError, Patch, PatchCounters, Port, PortFlags,
     PriorityTags, SpanningState, SwitchView, VlanMode, VlanSet,

@@ -8,6 +8,7 @@ use of_wire::Action;
 use of_wire::action::Controller;
 
 use crate::ctx::{Ctx, Found, MAX_ACTIONS_SIZE, MAX_DEPTH, MAX_RESUBMITS, MAX_STACK, Position};
+use crate::dependency::Lookup;
 use crate::effect::Effect;
 use crate::error::XlateError;
 use crate::finish;
@@ -30,6 +31,8 @@ pub(crate) struct Query {
     pub(crate) may_packet_in: bool,
     /// The table says what becomes of a miss.
     pub(crate) honor_miss: bool,
+    /// The addresses and ports of the connection's first packet stand for the packet's own.
+    pub(crate) by_connection: bool,
 }
 
 /// Fields that a fragment is looked up without.
@@ -84,7 +87,7 @@ impl Ctx<'_> {
     fn search(&mut self, query: &Query) -> Result<(Found, u8), (u8, TableMiss)> {
         let mut table = query.table;
         loop {
-            if let Some(rule) = self.search_one(table) {
+            if let Some(rule) = self.search_one(table, query.by_connection) {
                 return Ok((rule, table));
             }
             if !query.honor_miss {
@@ -99,15 +102,24 @@ impl Ctx<'_> {
         }
     }
 
-    fn search_one(&mut self, table: u8) -> Option<Found> {
+    fn search_one(&mut self, table: u8, by_connection: bool) -> Option<Found> {
         let bridge = Arc::clone(&self.bridge);
         let view = bridge.tables.table(table)?;
+        if by_connection {
+            self.flow.swap_connection();
+        }
         let (key, mask) = self.flow.parts();
         let rule = view.lookup(key, mask);
-        let priority = rule.map_or(i32::MIN, |r| r.priority);
-        let (at, original) = ((bridge.id, table), self.input.key);
-        self.dependencies
-            .note_lookup(at, priority, original, self.flow.key());
+        self.dependencies.note_lookup(Lookup {
+            bridge: bridge.id,
+            table,
+            priority: rule.map_or(i32::MIN, |r| r.priority),
+            by_connection,
+            ..Lookup::of(self.input.key, key, self.dependencies.last_changes())
+        });
+        if by_connection {
+            self.flow.swap_connection();
+        }
         self.count_lookup(table, rule.is_some());
         rule.map(|r| Found::Rule(Arc::clone(r)))
     }
@@ -213,6 +225,18 @@ impl Ctx<'_> {
         false
     }
 
+    /// Whether the packet belongs to a connection whose first packet is known.
+    fn may_swap_connection(&mut self) -> bool {
+        // A rule may ask for this only if it matches valid connections, which all have one; so
+        // that there is none matters alone.
+        let is_known = self.flow.key().get(slot::CT_NW_PROTO) != 0 && self.flow.is_ip();
+        if !is_known {
+            self.flow.mark(slot::CT_NW_PROTO);
+            self.warn("resubmit(ct) with non-tracked or non-IP packet!".to_owned());
+        }
+        is_known
+    }
+
     fn stack_size(&self) -> usize {
         let bytes = self
             .stack
@@ -224,7 +248,7 @@ impl Ctx<'_> {
     /// Looks the packet up in a table and carries out what is found there.  `nested` does
     /// so on a copy of the packet.
     pub(crate) fn go_to_table(&mut self, query: &Query, last: bool, nested: bool) {
-        if !self.has_resources() {
+        if !self.has_resources() || query.by_connection && !self.may_swap_connection() {
             return;
         }
         let deeper = u32::from(query.table <= self.at.table);

@@ -47,6 +47,7 @@ impl Ctx<'_> {
                     in_port: self.flow.in_port(),
                     may_packet_in,
                     honor_miss: true,
+                    by_connection: false,
                 };
                 self.go_to_table(&query, false, false);
             }

@@ -57,6 +57,7 @@ impl Ctx<'_> {
                 in_port: peer.number,
                 may_packet_in: true,
                 honor_miss: true,
+                by_connection: false,
             };
             self.go_to_table(&query, last, true);
         }

@@ -21,8 +21,8 @@ use of_wire::action::{Output, Resubmit};
 use of_wire::message::FlowModFlags;
 
 use crate::{
-    BridgeId, BridgeView, Bundle, Input, Patch, Port, Purpose, SwitchView, Translation, VlanMode,
-    trace, translate,
+    BridgeId, BridgeView, Bundle, Input, Patch, Port, Purpose, SwitchView, TraceNames, Translation,
+    VlanMode, trace, translate,
 };
 
 /// A rule: table, priority, match, actions.
@@ -44,24 +44,32 @@ fn resubmit(table: u8) -> Action {
     })
 }
 
+fn rule_spec(table: u8, priority: i32, matching: &Match, actions: &[Action]) -> RuleSpec {
+    RuleSpec {
+        table,
+        priority,
+        matching: matching.clone(),
+        cookie: 0,
+        actions: actions.into(),
+        flags: FlowModFlags::default(),
+        importance: 0,
+        idle_timeout: 0,
+        hard_timeout: 0,
+    }
+}
+
 /// A bridge with ports 1 to `ports`, each a bundle of its own; datapath ports are numbered
 /// from `100 * id`.
 fn bridge(id: u64, ports: u32, rules: &[Spec]) -> BridgeView {
+    let specs = rules.iter().map(|(t, p, m, a)| rule_spec(*t, *p, m, a));
+    bridge_of(id, ports, &specs.collect::<Vec<_>>())
+}
+
+fn bridge_of(id: u64, ports: u32, rules: &[RuleSpec]) -> BridgeView {
     let mut tables = Tables::new();
     let mut changes = Vec::new();
-    for (table, priority, matching, actions) in rules {
-        let spec = RuleSpec {
-            table: *table,
-            priority: *priority,
-            matching: matching.clone(),
-            cookie: 0,
-            actions: actions.as_slice().into(),
-            flags: FlowModFlags::default(),
-            importance: 0,
-            idle_timeout: 0,
-            hard_timeout: 0,
-        };
-        tables.put(&spec, Instant::ZERO, &mut changes);
+    for spec in rules {
+        tables.put(spec, Instant::ZERO, &mut changes);
     }
     let mut bridge = BridgeView::new(
         BridgeId(id),
@@ -105,6 +113,11 @@ fn switch(bridges: Vec<BridgeView>) -> SwitchView {
         datapath_ports: Arc::new(ports),
         features: Features {
             recirc: true,
+            ct_state: true,
+            ct_clear: true,
+            check_pkt_len: true,
+            clone: true,
+            max_hash_algorithm: 1,
             ..Features::default()
         },
         ..SwitchView::default()
@@ -142,8 +155,8 @@ fn everything() -> Match {
     Match::any()
 }
 
-fn traced(view: &SwitchView, key: &FlowKey) -> String {
-    let input = Input {
+fn looking(key: &FlowKey) -> Input<'_> {
+    Input {
         bridge: BridgeId(1),
         key,
         packet: None,
@@ -151,14 +164,15 @@ fn traced(view: &SwitchView, key: &FlowKey) -> String {
         resume: None,
         purpose: Purpose::Trace,
         now: Instant::ZERO,
+    }
+}
+
+fn traced(view: &SwitchView, key: &FlowKey) -> String {
+    let names = TraceNames {
+        ports: &PortNames::none(),
+        openflow: &net_flow::Names::default(),
     };
-    trace(
-        view,
-        &input,
-        &PortNames::none(),
-        &net_flow::Names::default(),
-    )
-    .text
+    trace(view, &looking(key), names, &[]).text
 }
 
 #[test]

@@ -7,6 +7,7 @@ use dp_lang::{Action as DpAction, SlowPath, UserCookie, Userspace};
 use net_flow::types::{eth_type, ip_proto};
 use net_flow::{FlowKey, FlowMask, PortNo, slot};
 use of_wire::Action;
+use of_wire::action::Nat;
 
 use crate::ctx::{Ctx, Position};
 use crate::dependency::Dependencies;
@@ -85,8 +86,21 @@ pub struct Translation {
     pub dependencies: Dependencies,
     /// The frozen states that the actions name; they live as long as these references.
     pub frozen: Vec<Arc<FrozenState>>,
+    /// Copies of the packet that the tracker sends back, if the translation was traced.
+    pub recirculations: Vec<Recirculation>,
     /// The packet's key at the end of the pipeline.
     pub(crate) final_key: FlowKey,
+}
+
+/// A copy of a packet that comes back from the connection tracker.
+#[derive(Clone, Debug)]
+pub struct Recirculation {
+    /// Its recirculation id, which is in its key too.
+    pub id: u32,
+    /// Its key; what the tracker adds to it is not there.
+    pub key: FlowKey,
+    /// How its addresses are translated, if they are.
+    pub nat: Option<Nat>,
 }
 
 impl Translation {
@@ -120,6 +134,7 @@ impl Translation {
             remarks: Vec::new(),
             dependencies: Dependencies::default(),
             frozen: Vec::new(),
+            recirculations: Vec::new(),
             final_key,
         }
     }
@@ -166,6 +181,7 @@ pub fn translate(view: &SwitchView, input: &Input<'_>, trace: Option<&mut Trace>
         mirrored: 0,
         snaplen: 0,
         learned: Vec::new(),
+        recirculations: Vec::new(),
         trace,
     };
     let node = ctx.enter_node(NodeKind::Bridge, || bridge_text(bridge));
@@ -226,6 +242,7 @@ impl Ctx<'_> {
             in_port: self.flow.in_port(),
             may_packet_in: true,
             honor_miss: true,
+            by_connection: false,
         };
         let (found, table) = self.look_up(&query);
         // What follows stands below the table's node to the end.
@@ -306,6 +323,7 @@ impl Ctx<'_> {
             remarks: self.remarks,
             dependencies: self.dependencies,
             frozen: self.frozen,
+            recirculations: self.recirculations,
             final_key,
         }
     }

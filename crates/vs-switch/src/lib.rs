@@ -21,6 +21,7 @@ mod publish;
 mod revalidate;
 mod run;
 pub mod status;
+mod support;
 mod switch;
 mod upcall;
 

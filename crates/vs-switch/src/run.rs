@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::Instant;
+use dp_lang::Features;
 use io::{Interest, Poll, Token};
-use net_flow::PortNo;
+use net_flow::{FlowMask, PortNo};
 use of_switch::{ConnId, Facts, Output, Request};
 use of_wire::message::{PacketOut, PortStats, QueueStats};
 use of_wire::{Action, ErrorCode};
@@ -14,6 +15,7 @@ use of_xlate::BridgeId;
 use crate::bridge::Bridge;
 use crate::events::Event;
 use crate::interface::Interface;
+use crate::support;
 use crate::switch::Switch;
 
 /// Events for a switch have tokens from here on.
@@ -33,6 +35,7 @@ pub(crate) const fn endpoint_base(id: BridgeId) -> Token {
 struct PortFacts<'a> {
     interfaces: &'a BTreeMap<String, Interface>,
     by_number: &'a BTreeMap<PortNo, String>,
+    features: Features,
     now: Instant,
 }
 
@@ -76,8 +79,12 @@ impl Facts for PortFacts<'_> {
         }
     }
 
-    fn check_actions(&self, _actions: &[Action]) -> Result<(), ErrorCode> {
-        Ok(())
+    fn check_match(&self, mask: &FlowMask) -> Result<(), ErrorCode> {
+        support::check_match(&self.features, mask)
+    }
+
+    fn check_actions(&self, actions: &[Action]) -> Result<(), ErrorCode> {
+        support::check_actions(&self.features, actions)
     }
 }
 
@@ -153,7 +160,9 @@ impl Switch {
         let mut wanted = Vec::new();
         for (name, bridge) in &mut self.bridges {
             bridge.macs.run(now);
-            run_model(bridge, now);
+            let backer = self.backers.get(&bridge.kind);
+            let features = backer.map(|b| b.datapath.features()).unwrap_or_default();
+            run_model(bridge, features, now);
             take_outputs(name, bridge, &mut wanted);
         }
         self.carry_out(wanted, now);
@@ -322,10 +331,11 @@ impl Switch {
     }
 }
 
-fn run_model(bridge: &mut Bridge, now: Instant) {
+fn run_model(bridge: &mut Bridge, features: Features, now: Instant) {
     let facts = PortFacts {
         interfaces: &bridge.interfaces,
         by_number: &bridge.by_number,
+        features,
         now,
     };
     bridge.model.run(now, &facts);

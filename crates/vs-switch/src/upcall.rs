@@ -14,7 +14,8 @@ use net_flow::{FlowKey, FlowMask, Match, MiniKey, Names, Slot, slot};
 use of_switch::PacketInEvent;
 use of_wire::message::{PacketIn, PacketInReason};
 use of_xlate::{
-    Effect, Input, Purpose, Remark, SwitchView, Translation, XlateError, trace, translate,
+    Effect, FrozenState, Input, Purpose, Remark, SwitchView, TraceNames, Translation, XlateError,
+    trace, translate,
 };
 
 use crate::backer::Shared;
@@ -193,7 +194,7 @@ impl Shared {
         if to.dont_send {
             return;
         }
-        let metadata = metadata(&state.metadata.expand(), upcall.key);
+        let metadata = metadata(&state, upcall.key);
         let whole = upcall.packet.len();
         let len = whole.min(usize::from(to.max_len));
         let packet = PacketIn {
@@ -239,7 +240,11 @@ fn log_endless(view: &SwitchView, input: &Input<'_>) {
             purpose: Purpose::Trace,
             ..input.clone()
         };
-        trace(view, &input, &PortNames::none(), &Names::default()).text
+        let names = TraceNames {
+            ports: &PortNames::none(),
+            openflow: &Names::default(),
+        };
+        trace(view, &input, names, &[]).text
     });
     base::log_limited!(Warn, "ofproto_dpif_upcall", (1, 1), "{}", *text);
 }
@@ -259,7 +264,8 @@ fn reason(number: u8) -> PacketInReason {
 
 /// The fields that go with a packet to a controller: the pipeline's from the frozen state,
 /// the datapath's from the packet's key.
-fn metadata(frozen: &FlowKey, key: &FlowKey) -> Match {
+fn metadata(state: &FrozenState, key: &FlowKey) -> Match {
+    let frozen = &state.metadata.expand();
     let mut fields = Match::any();
     let in_port = frozen.get(slot::IN_PORT);
     fields.set(slot::IN_PORT, in_port);
@@ -285,8 +291,11 @@ fn metadata(frozen: &FlowKey, key: &FlowKey) -> Match {
     ] {
         copy(frozen, tunnel);
     }
+    copy(key, slot::PKT_MARK);
+    if !state.conntracked {
+        return fields;
+    }
     for own in [
-        slot::PKT_MARK,
         slot::CT_STATE,
         slot::CT_ZONE,
         slot::CT_MARK,

@@ -59,6 +59,9 @@ impl Bridge {
             return Err(ErrorCode::OfpbrcBufferUnknown);
         }
         check_references(&flow_mod.actions)?;
+        if !is_delete {
+            facts.check_match(flow_mod.matching.mask())?;
+        }
         facts.check_actions(&flow_mod.actions)
     }
 

@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Instant;
+use net_flow::FlowMask;
 use of_wire::message::{
     ControllerRole, ErrorMessage, PacketOut, PortConfig, PortStats, QueueStats,
 };
@@ -54,6 +55,12 @@ pub trait Facts {
 
     /// The queues of `port`, with their minimum and maximum rates in tenths of a percent.
     fn queues(&self, port: PortNo) -> Vec<(u32, Option<u16>, Option<u16>)>;
+
+    /// Whether the datapath can tell packets apart by the bits of `mask`.
+    ///
+    /// # Errors
+    /// What to tell the controller if it cannot.
+    fn check_match(&self, mask: &FlowMask) -> Result<(), ErrorCode>;
 
     /// Whether the datapath can carry out `actions`.
     ///

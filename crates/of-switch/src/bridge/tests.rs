@@ -32,6 +32,9 @@ impl Facts for Nothing {
         Vec::new()
     }
 
+    fn check_match(&self, _: &FlowMask) -> Result<(), ErrorCode> {
+        Ok(())
+    }
     fn check_actions(&self, _: &[Action]) -> Result<(), ErrorCode> {
         Ok(())
     }

@@ -25,6 +25,9 @@ impl Facts for Nothing {
         Vec::new()
     }
 
+    fn check_match(&self, _: &net_flow::FlowMask) -> Result<(), ErrorCode> {
+        Ok(())
+    }
     fn check_actions(&self, _: &[Action]) -> Result<(), ErrorCode> {
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Actions that concern flow tables.
 
 use net_flow::PortNo;
-use of_wire::Action;
 use of_wire::action::{Resubmit, WriteMetadata};
 
 use net_flow::slot;
@@ -11,10 +10,6 @@ use crate::lookup::Query;
 
 impl Ctx<'_> {
     pub(crate) fn resubmit(&mut self, action: Resubmit, last: bool) {
-        if action.with_ct_orig {
-            self.fail_unsupported(&Action::Resubmit(action));
-            return;
-        }
         let in_port = match action.in_port {
             PortNo::IN_PORT => self.flow.in_port(),
             port => port,
@@ -29,6 +24,7 @@ impl Ctx<'_> {
             in_port,
             may_packet_in: self.at.internal,
             honor_miss: self.at.internal,
+            by_connection: action.with_ct_orig,
         };
         self.go_to_table(&query, last, false);
     }

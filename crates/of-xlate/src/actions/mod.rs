@@ -1,6 +1,7 @@
 //! Carrying out actions: one file per family, as in `of-wire`.
 
 pub(crate) mod action_set;
+mod conntrack;
 mod field;
 mod flow_table;
 mod header;
@@ -87,6 +88,7 @@ impl Ctx<'_> {
                     in_port: self.flow.in_port(),
                     may_packet_in: true,
                     honor_miss: true,
+                    by_connection: false,
                 };
                 self.go_to_table(&query, last, false);
             }
@@ -105,7 +107,8 @@ impl Ctx<'_> {
                 return Next::Stop;
             }
             Action::UnrollXlate { table, cookie } => self.unroll(*table, *cookie),
-            Action::CtClear if !self.conntracked => {}
+            Action::Ct(a) => return self.track(a),
+            Action::CtClear => self.forget_connection(),
             other => return self.unsupported(other),
         }
         Next::Continue
@@ -133,13 +136,10 @@ const fn name(action: &Action) -> &'static str {
         Action::Learn(_) => "learn",
         Action::Multipath(_) => "multipath",
         Action::Sample(_) => "sample",
-        Action::Ct(_) => "ct",
-        Action::CtClear => "ct_clear",
         Action::Nat(_) => "nat",
         Action::CheckPktLarger(_) => "check_pkt_larger",
         Action::Meter(_) => "meter",
         Action::Controller(_) => "controller(pause)",
-        Action::Resubmit(_) => "resubmit(ct)",
         Action::SetField(_) | Action::Move(_) => "set_field of tunnel metadata",
         _ => "unknown",
     }

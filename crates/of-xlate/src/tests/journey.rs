@@ -80,6 +80,11 @@ fn track(ct: &dp_lang::action::Ct, key: &mut Cow<'_, FlowKey>) {
     let odd = key.get(slot::NW_SRC) & 1;
     key.set(slot::CT_STATE, 0x20 | 1 << odd);
     key.set(slot::CT_ZONE, u128::from(ct.zone));
+    // All connections were begun by one host.
+    key.set(slot::CT_NW_PROTO, key.get(slot::NW_PROTO).max(1));
+    key.set(slot::CT_NW_SRC, 0x0a00_0002);
+    key.set(slot::CT_NW_DST, key.get(slot::NW_DST));
+    key.set(slot::CT_TP_DST, key.get(slot::TP_SRC));
     if let Some((mark, mask)) = ct.mark {
         key.set_masked(slot::CT_MARK, u128::from(mark), u128::from(mask));
     }
@@ -161,9 +166,29 @@ fn load(field: net_flow::Field, value: u128) -> Action {
     }))
 }
 
+fn track_in(table: Option<u8>, zone: u8, actions: Vec<Action>) -> Action {
+    Action::Ct(Box::new(of_wire::action::Ct {
+        commit: !actions.is_empty(),
+        force: false,
+        zone: of_wire::action::CtZone::Constant(u16::from(zone)),
+        table,
+        alg: 0,
+        actions,
+    }))
+}
+
 /// Actions of all kinds, many of which freeze.
 fn any_step() -> impl Strategy<Value = Action> {
-    let freezing = (0..14u8, 0..3u8).prop_map(|(kind, n)| match kind {
+    let freezing = (0..20u8, 0..3u8).prop_map(|(kind, n)| match kind {
+        14..=16 => track_in(Some(n), n, Vec::new()),
+        17 => track_in(None, 0, vec![load(net_flow::Field::CtMark, u128::from(n))]),
+        18 => Action::CtClear,
+        19 => Action::Resubmit(Resubmit {
+            in_port: PortNo::IN_PORT,
+            table: n,
+            with_ct_orig: true,
+            plain: false,
+        }),
         0..=2 => Action::DebugRecirc,
         3 => Action::Clone(vec![Action::DebugRecirc, output(PortNo(u32::from(n) + 1))]),
         4 => Action::Clone(vec![load(net_flow::Field::IpTtl, 9), Action::DebugRecirc]),
@@ -195,7 +220,7 @@ fn any_rule() -> impl Strategy<Value = Parts> {
         prop_oneof![3 => Just(0u8), 1 => Just(1)],
         0u8..3,
         prop::collection::vec(part, 0..3),
-        prop::option::weighted(0.3, (0u8..3, 0u8..3)),
+        prop::option::weighted(0.4, (0u8..6, 0u8..3)),
         prop::collection::vec(any_step(), 0..5),
     )
 }
@@ -203,9 +228,21 @@ fn any_rule() -> impl Strategy<Value = Parts> {
 fn spec((_, table, parts, register, actions): &Parts, priority: i32) -> Spec {
     let mut matching = matching(parts);
     if let Some((which, value)) = register {
-        let place =
-            [slot::reg(0), slot::METADATA, slot::MPLS_LSE.part(12, 20)][usize::from(*which)];
+        let place = [
+            slot::reg(0),
+            slot::METADATA,
+            slot::MPLS_LSE.part(12, 20),
+            slot::CT_STATE.part(0, 2),
+            slot::CT_ZONE,
+            slot::CT_MARK,
+        ][usize::from(*which)];
         matching.set(place, u128::from(*value));
+    }
+    let swaps = |action: &Action| matches!(action, Action::Resubmit(a) if a.with_ct_orig);
+    if actions.iter().any(swaps) {
+        // As such an action demands.
+        matching.set_masked(slot::CT_STATE, 0x20, 0x30);
+        matching.set(slot::ETH_TYPE, 0x0800);
     }
     (*table, priority, matching, actions.clone())
 }

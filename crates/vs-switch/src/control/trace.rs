@@ -4,10 +4,11 @@ use base::Instant;
 use dp_lang::text::{PortNames, parse_flow};
 use net_flow::compose::{DEFAULT_PAYLOAD, compose};
 use net_flow::text::exact_flow;
+use net_flow::text::flags::CT_STATE;
 use net_flow::{FlowKey, Names, PortNo, slot};
 use of_wire::Action;
 use of_wire::action::Parser;
-use of_xlate::{BridgeId, Effect, Input, Purpose, trace};
+use of_xlate::{BridgeId, Effect, Input, Purpose, TraceNames, trace};
 
 use super::{Command, MANY, command};
 use crate::backer::Backer;
@@ -66,13 +67,17 @@ fn trace_one(
     now: Instant,
 ) -> Result<String, String> {
     let mut with_names = false;
+    let mut next = Vec::new();
     let mut operands: Vec<&str> = Vec::new();
-    for arg in args {
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
         match arg.as_str() {
             "--names" => with_names = true,
             "--no-names" => with_names = false,
             "--ct-next" => {
-                return Err("--ct-next: connection tracking is not supported yet".to_owned());
+                let state = args.next();
+                let state = state.ok_or_else(|| format!("Missing argument for option {arg}"))?;
+                next.push(connection_state(state)?);
             }
             "-generate" | "--generate" => operands.push("-generate"),
             option if option.starts_with('-') => return Err(format!("{option}: unknown option")),
@@ -113,16 +118,65 @@ fn trace_one(
         purpose: Purpose::Trace,
         now,
     };
-    let report = trace(&view, &input, &names, &of_names);
+    let names = TraceNames {
+        ports: &names,
+        openflow: &of_names,
+    };
+    let report = trace(&view, &input, names, &next);
     if let Some(bytes) = &bytes {
         // With a packet, the switch learns as if it had come in.
-        for effect in &report.translation.effects {
+        for effect in report.translations.iter().flat_map(|t| &t.effects) {
             if let Effect::Learn(..) = effect {
                 effect.apply(1, bytes.len() as u64, now);
             }
         }
     }
     Ok(report.text)
+}
+
+/// A state of a connection, such as `trk,new` (`ovs-fields(7)`).
+fn connection_state(text: &str) -> Result<u32, String> {
+    const NEW: u32 = 1;
+    const ESTABLISHED: u32 = 2;
+    const REPLY: u32 = 8;
+    const INVALID: u32 = 0x10;
+    const TRACKED: u32 = 0x20;
+    let mut state = 0;
+    for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
+        let flag = CT_STATE.parse(&format!("+{name}"));
+        let (bit, _) =
+            flag.map_err(|_| format!("{name}: unknown connection tracking state flag"))?;
+        state |= bit;
+    }
+    let mut shown = String::new();
+    CT_STATE.put_plain(&mut shown, state, '|');
+    let rules = [
+        (
+            state != 0 && state & TRACKED == 0,
+            "If \"trk\" is unset, no other flags are set",
+        ),
+        (
+            state & INVALID != 0 && state & !(TRACKED | INVALID) != 0,
+            "when \"inv\" is set, only \"trk\" may also be set",
+        ),
+        (
+            state & NEW != 0 && state & ESTABLISHED != 0,
+            "\"new\" and \"est\" are mutually exclusive",
+        ),
+        (
+            state & NEW != 0 && state & REPLY != 0,
+            "\"new\" and \"rpy\" are mutually exclusive",
+        ),
+    ];
+    let broken = rules.iter().filter(|(is_broken, _)| *is_broken);
+    let errors: String = broken
+        .map(|(_, why)| format!("{shown}: invalid connection state: {why}\n"))
+        .collect();
+    if errors.is_empty() {
+        Ok(state)
+    } else {
+        Err(errors)
+    }
 }
 
 /// Takes the packet off the end of the operands.
@@ -219,4 +273,24 @@ fn openflow_names(bridge: &Bridge) -> Names {
         names.ports.insert(number.0, name);
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_connections_are_read_and_checked() {
+        assert_eq!(connection_state("trk,new"), Ok(0x21));
+        assert_eq!(connection_state("trk est rpl"), Ok(0x2a));
+        assert_eq!(
+            connection_state("trk,good").expect_err("no flag"),
+            "good: unknown connection tracking state flag"
+        );
+        assert_eq!(
+            connection_state("new,est").expect_err("no state"),
+            "new|est: invalid connection state: If \"trk\" is unset, no other flags are set\n\
+             new|est: invalid connection state: \"new\" and \"est\" are mutually exclusive\n"
+        );
+    }
 }
