@@ -208,6 +208,14 @@ pub trait Datapath: Send + Sync {
     /// Hands every flow to `visit`, in no order, until it returns false.
     fn flow_dump(&self, visit: &mut dyn FnMut(DumpedFlow) -> bool);
 
+    /// Hands what every flow has counted to `visit`, in no order.
+    fn flow_counts(&self, visit: &mut dyn FnMut(Ufid, &FlowStats)) {
+        self.flow_dump(&mut |flow| {
+            visit(flow.ufid, &flow.stats);
+            true
+        });
+    }
+
     /// Sends a packet through actions.
     ///
     /// # Errors

@@ -428,6 +428,13 @@ impl Datapath for UserDatapath {
         }
     }
 
+    fn flow_counts(&self, visit: &mut dyn FnMut(Ufid, &FlowStats)) {
+        let all = lock(&self.shared.flows).counts();
+        for (ufid, stats) in &all {
+            visit(*ufid, stats);
+        }
+    }
+
     fn execute(&self, execute: Execute) -> Result<(), Error> {
         self.check_actions(&execute.actions)?;
         let now = self.shared.clock.now();

@@ -110,6 +110,12 @@ impl Flows {
         all
     }
 
+    /// What all flows have counted, in no order.
+    pub(crate) fn counts(&self) -> Vec<(Ufid, FlowStats)> {
+        let all = self.entries.iter();
+        all.map(|(ufid, entry)| (*ufid, entry.stats())).collect()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -1,7 +1,7 @@
 //! One rule of a flow table.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base::Instant;
@@ -24,6 +24,34 @@ pub struct RuleStats {
     idle_timeout: AtomicU16,
     hard_timeout: AtomicU16,
     removed: AtomicBool,
+    /// The counters of the rule that replaced this one and goes on counting: packets that were
+    /// forwarded by this one and are told of later count there, too.
+    successor: Mutex<Option<Arc<RuleStats>>>,
+}
+
+impl RuleStats {
+    fn add(&self, packets: u64, bytes: u64) {
+        self.packets.fetch_add(packets, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.removed.load(Ordering::Relaxed) {
+            let mut next = self.successor();
+            while let Some(stats) = next {
+                stats.packets.fetch_add(packets, Ordering::Relaxed);
+                stats.bytes.fetch_add(bytes, Ordering::Relaxed);
+                next = stats.successor();
+            }
+        }
+    }
+
+    fn successor(&self) -> Option<Arc<Self>> {
+        let successor = self.successor.lock();
+        successor.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_successor(&self, successor: Option<Arc<Self>>) {
+        let own = self.successor.lock();
+        *own.unwrap_or_else(PoisonError::into_inner) = successor;
+    }
 }
 
 /// Counters at one moment.
@@ -164,12 +192,13 @@ impl Rule {
     /// Counts packets that used this rule, of which the last came at `used`; honours the
     /// rule's wish not to have packets or bytes counted.
     pub fn count(&self, packets: u64, bytes: u64, used: Instant) {
-        if !self.flags.contains(FlowModFlags::NO_PKT_COUNTS) {
-            self.stats.packets.fetch_add(packets, Ordering::Relaxed);
-        }
-        if !self.flags.contains(FlowModFlags::NO_BYT_COUNTS) {
-            self.stats.bytes.fetch_add(bytes, Ordering::Relaxed);
-        }
+        let unless = |flag: FlowModFlags, count: u64| {
+            if self.flags.contains(flag) { 0 } else { count }
+        };
+        self.stats.add(
+            unless(FlowModFlags::NO_PKT_COUNTS, packets),
+            unless(FlowModFlags::NO_BYT_COUNTS, bytes),
+        );
         if packets > 0 {
             self.stats
                 .used
@@ -186,11 +215,12 @@ impl Rule {
         }
     }
 
-    /// Begins with the counts of `old`.
+    /// Begins with the counts of `old`, which it replaces, and counts what `old` still counts.
     pub(crate) fn continue_counts(&self, old: &Self) {
         let counts = old.counts();
         self.stats.packets.store(counts.packets, Ordering::Relaxed);
         self.stats.bytes.store(counts.bytes, Ordering::Relaxed);
+        old.stats.set_successor(Some(Arc::clone(&self.stats)));
     }
 
     /// Counts from zero, apart from `old`, of which this is a later version.
@@ -215,6 +245,7 @@ impl Rule {
     /// The removal was taken back.
     pub(crate) fn unmark_removed(&self) {
         self.stats.removed.store(false, Ordering::Relaxed);
+        self.stats.set_successor(None);
     }
 
     /// When one of the timeouts runs out, as known now; [`Instant::MAX`] if it has none.

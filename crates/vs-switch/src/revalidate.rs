@@ -1,6 +1,7 @@
 //! Flows in the datapath are checked against the newest view, expire when they are not used,
 //! and their statistics are credited to rules.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -42,6 +43,10 @@ pub(crate) struct Revalidator {
     pending: Option<ViewChanges>,
     /// When statistics are credited next.
     next: Instant,
+    /// Not before this are statistics credited because somebody asks for them.
+    next_credit: Cell<Instant>,
+    /// What the datapath had counted when statistics were credited last.
+    credited: Cell<Option<(u64, u64)>>,
     /// Not before this are flows checked, unless somebody waits for it.
     not_before: Instant,
     dump: u64,
@@ -63,6 +68,8 @@ impl Default for Revalidator {
         Self {
             pending: None,
             next: Instant::MAX,
+            next_credit: Cell::new(Instant::ZERO),
+            credited: Cell::new(None),
             not_before: Instant::ZERO,
             dump: 0,
             max_idle: settings.max_idle,
@@ -160,7 +167,7 @@ impl Backer {
         for ufid in outdated {
             // What it counted so far belongs to the rules that it came from.
             if let Ok(flow) = self.datapath.flow_get(ufid) {
-                self.credit_flow(&flow, now);
+                self.credit_flow(ufid, &flow.stats, now);
             }
             let check = self.retranslate(ufid, &view, now);
             self.carry_out(ufid, &check, now);
@@ -219,18 +226,41 @@ impl Backer {
         };
     }
 
-    /// Credits rules with what the flows have counted, and does nothing else.
-    pub(crate) fn credit(&self, now: Instant) {
-        self.datapath.flow_dump(&mut |flow| {
-            self.credit_flow(&flow, now);
-            true
-        });
+    /// Credits rules with what the flows have counted up to now, unless nothing was counted
+    /// since the last time.
+    ///
+    /// # Errors
+    /// So little time has passed since that it would take too much of the main loop's; the time
+    /// from when on it will not.
+    pub(crate) fn update_counters(&self, now: Instant, clock: &Clock) -> Result<(), Instant> {
+        let next = self.revalidator.next_credit.get();
+        if next > now && !clock.is_stopped() {
+            return Err(next);
+        }
+        let start = clock.real();
+        let counted = self.counted();
+        if self.revalidator.credited.replace(Some(counted)) == Some(counted) {
+            return Ok(());
+        }
+        // Packets are counted all together before they are by flow; afterwards all of these are.
+        self.datapath.quiesce();
+        self.datapath
+            .flow_counts(&mut |ufid, stats| self.credit_flow(ufid, stats, now));
+        let pause = clock.real().since(start) * PAUSE_FACTOR;
+        let next = now + pause.min(self.revalidator.interval);
+        self.revalidator.next_credit.set(next);
+        Ok(())
     }
 
-    fn credit_flow(&self, flow: &DumpedFlow, now: Instant) {
-        if let Some(megaflow) = self.shared.megaflows.shard(flow.ufid).get_mut(&flow.ufid) {
-            let used = flow.stats.used.unwrap_or(now);
-            megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
+    /// What tells whether flows have counted anything: packets with and without a flow.
+    fn counted(&self) -> (u64, u64) {
+        let stats = self.datapath.stats();
+        (stats.hits, stats.misses)
+    }
+
+    fn credit_flow(&self, ufid: Ufid, stats: &FlowStats, now: Instant) {
+        if let Some(megaflow) = self.shared.megaflows.shard(ufid).get_mut(&ufid) {
+            megaflow.credit(stats.packets, stats.bytes, stats.used.unwrap_or(now));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base::Instant;
+use base::{Clock, Instant};
 use dp_lang::Features;
 use io::{Interest, Poll, Token};
 use net_flow::{FlowMask, PortNo};
@@ -12,6 +12,7 @@ use of_wire::message::{PacketOut, PortStats, QueueStats};
 use of_wire::{Action, ErrorCode};
 use of_xlate::BridgeId;
 
+use crate::backer::Backer;
 use crate::bridge::Bridge;
 use crate::events::Event;
 use crate::interface::Interface;
@@ -33,6 +34,8 @@ pub(crate) const fn endpoint_base(id: BridgeId) -> Token {
 
 /// What the OpenFlow model asks of the switch while it answers.
 struct PortFacts<'a> {
+    backer: Option<&'a Backer>,
+    clock: &'a Clock,
     interfaces: &'a BTreeMap<String, Interface>,
     by_number: &'a BTreeMap<PortNo, String>,
     features: Features,
@@ -52,6 +55,13 @@ impl PortFacts<'_> {
 }
 
 impl Facts for PortFacts<'_> {
+    fn update_counters(&self) -> Result<(), Instant> {
+        match self.backer {
+            Some(backer) => backer.update_counters(self.now, self.clock),
+            None => Ok(()),
+        }
+    }
+
     fn port_stats(&self, port: PortNo) -> Option<PortStats> {
         Some(self.interface(port)?.port_stats(port, self.now))
     }
@@ -156,13 +166,11 @@ impl Switch {
         self.configure_endpoints(poll, now);
         self.run_datapaths(now);
         self.take_events(now);
-        self.credit_before_expiry(now);
         let mut wanted = Vec::new();
         for (name, bridge) in &mut self.bridges {
             bridge.macs.run(now);
             let backer = self.backers.get(&bridge.kind);
-            let features = backer.map(|b| b.datapath.features()).unwrap_or_default();
-            run_model(bridge, features, now);
+            run_model(bridge, backer, &self.env.clock, now);
             take_outputs(name, bridge, &mut wanted);
         }
         self.carry_out(wanted, now);
@@ -214,20 +222,6 @@ impl Switch {
                         }
                     }
                 }
-            }
-        }
-    }
-
-    /// Rules that may expire are credited with what the datapath has counted first.
-    fn credit_before_expiry(&mut self, now: Instant) {
-        let due = self
-            .bridges
-            .values()
-            .filter(|b| b.model.next_expiry() <= now);
-        let kinds: Vec<String> = due.map(|b| b.kind.clone()).collect();
-        for kind in kinds {
-            if let Some(backer) = self.backers.get_mut(&kind) {
-                backer.credit(now);
             }
         }
     }
@@ -331,8 +325,11 @@ impl Switch {
     }
 }
 
-fn run_model(bridge: &mut Bridge, features: Features, now: Instant) {
+fn run_model(bridge: &mut Bridge, backer: Option<&Backer>, clock: &Clock, now: Instant) {
+    let features = backer.map(|b| b.datapath.features()).unwrap_or_default();
     let facts = PortFacts {
+        backer,
+        clock,
         interfaces: &bridge.interfaces,
         by_number: &bridge.by_number,
         features,

@@ -7,6 +7,7 @@ use of_wire::message::{BundleControl, FlowModCommand};
 use of_wire::{Body, ErrorCode, Message};
 
 use crate::bridge::dispatch::Asked;
+use crate::bridge::flows::update_counters_for;
 use crate::bridge::{Bridge, Facts, Output, Request};
 use crate::bundle::Control;
 use crate::conn::{ConnId, Frame};
@@ -119,6 +120,8 @@ impl Bridge {
         }
         let rest = progress.changes.split_off(progress.published);
         self.outputs.extend(progress.outputs);
+        update_counters_for(&progress.changes, facts);
+        update_counters_for(&rest, facts);
         self.tell_removals(&progress.changes, asked.now);
         self.note_changes(rest, asked.now);
         for port_mod in progress.port_mods {

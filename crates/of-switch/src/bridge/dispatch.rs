@@ -152,6 +152,13 @@ impl Bridge {
         body: Body,
         facts: &dyn Facts,
     ) -> Result<(), ErrorCode> {
+        if let Body::FlowStatsRequest(_)
+        | Body::AggregateStatsRequest(_)
+        | Body::TableStatsRequest = &body
+        {
+            // Counters that cannot be had now are those of a moment ago.
+            let _ = facts.update_counters();
+        }
         match body {
             Body::DescRequest => self.handle_desc(asked),
             Body::FlowStatsRequest(request) => self.handle_flow_stats(asked, &request),

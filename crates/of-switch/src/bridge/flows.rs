@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::Instant;
 use net_flow::{FlowMask, KEY_WORDS, Match};
 use of_wire::action::{CheckParams, Controller, Output as OutputAction, check};
-use of_wire::message::{FlowMod, FlowModCommand, FlowModFlags, PacketOut};
+use of_wire::message::{FlowMod, FlowModCommand, FlowModFlags, FlowRemovedReason, PacketOut};
 use of_wire::version::formats_of;
 use of_wire::{Action, ErrorCode, PortNo, Version};
 
@@ -28,6 +28,7 @@ impl Bridge {
         self.check_flow_mod(asked, &mut flow_mod, facts)?;
         let rules = FlowModRules::of_version(asked.version);
         let changes = self.tables.apply(&flow_mod, rules, asked.now)?;
+        update_counters_for(&changes, facts);
         self.note_changes(changes, asked.now);
         if let Some(conn) = self.conns.get_mut(&asked.conn) {
             conn.tally.note(flow_mod.command, asked.now);
@@ -157,8 +158,15 @@ impl Bridge {
         self.tables.reduce_timeouts(rule, idle, hard);
     }
 
-    /// Takes out rules whose time has come.
-    pub(super) fn expire(&mut self, now: Instant) {
+    /// Takes out rules whose time has come, as far as that is known.
+    pub(super) fn expire(&mut self, now: Instant, facts: &dyn Facts) {
+        if self.next_expiry() > now {
+            return;
+        }
+        if let Err(later) = facts.update_counters() {
+            self.no_expiry_before = later;
+            return;
+        }
         let mut changes = Changes::new();
         self.tables.expire(now, EXPIRIES_PER_TURN, &mut changes);
         self.note_changes(changes, now);
@@ -173,11 +181,8 @@ impl Bridge {
     /// Tells controllers of removed rules.
     pub(super) fn tell_removals(&mut self, changes: &Changes, now: Instant) {
         for change in changes {
-            if let RuleChange::Removed(rule, reason) = change
-                && rule.flags.contains(FlowModFlags::SEND_FLOW_REM)
-                && !rule.is_hidden()
-            {
-                self.send_flow_removed(rule, *reason, now);
+            if let Some((rule, reason)) = told_removal(change) {
+                self.send_flow_removed(rule, reason, now);
             }
         }
     }
@@ -254,6 +259,26 @@ impl Bridge {
             self.put_rule(rule, now);
         }
         self.in_band = in_band;
+    }
+}
+
+/// The rule that was removed, if controllers are told.
+fn told_removal(change: &RuleChange) -> Option<(&Arc<Rule>, FlowRemovedReason)> {
+    match change {
+        RuleChange::Removed(rule, reason)
+            if rule.flags.contains(FlowModFlags::SEND_FLOW_REM) && !rule.is_hidden() =>
+        {
+            Some((rule, *reason))
+        }
+        _ => None,
+    }
+}
+
+/// Before controllers are told what removed rules have counted, they count all there is.
+pub(super) fn update_counters_for(changes: &Changes, facts: &dyn Facts) {
+    if changes.iter().any(|change| told_removal(change).is_some()) {
+        // What cannot be known now would come too late.
+        let _ = facts.update_counters();
     }
 }
 

@@ -47,6 +47,15 @@ pub use notify::PacketInEvent;
 
 /// What the owner knows and the model asks for while it answers.
 pub trait Facts {
+    /// Brings the counters of rules up to date with what the datapath has counted.
+    ///
+    /// # Errors
+    /// That would take too much of the owner's time now; the time from when on it may be asked
+    /// again.  Counters are then as old as that they were brought up to date last.
+    fn update_counters(&self) -> Result<(), Instant> {
+        Ok(())
+    }
+
     /// Counters of a port.
     fn port_stats(&self, port: PortNo) -> Option<PortStats>;
 
@@ -172,6 +181,7 @@ pub struct Bridge {
     table_names: BTreeMap<u8, String>,
     in_band: InBand,
     fails_open: bool,
+    no_expiry_before: Instant,
     bundle_idle_timeout: Duration,
     outputs: VecDeque<Output>,
 }
@@ -193,6 +203,7 @@ impl Bridge {
             table_names: BTreeMap::new(),
             in_band: InBand::default(),
             fails_open: false,
+            no_expiry_before: Instant::ZERO,
             bundle_idle_timeout: DEFAULT_IDLE_TIMEOUT,
             outputs: VecDeque::new(),
         };
@@ -284,7 +295,7 @@ impl Bridge {
 
     /// Handles a bounded amount of what has arrived and of what is due.
     pub fn run(&mut self, now: Instant, facts: &dyn Facts) {
-        self.expire(now);
+        self.expire(now, facts);
         let ids: Vec<ConnId> = self.conns.keys().copied().collect();
         for id in ids {
             self.run_conn(id, now, facts);
@@ -294,7 +305,7 @@ impl Bridge {
 
     /// When [`Bridge::run`] wants to be called again: `now` if there is work left.
     pub fn next_deadline(&self, now: Instant) -> Instant {
-        let mut at = self.tables.next_deadline();
+        let mut at = self.next_expiry();
         for conn in self.conns.values() {
             if conn.has_work() {
                 return now;
@@ -308,10 +319,9 @@ impl Bridge {
         at
     }
 
-    /// When the next rule may expire.  Counters should be up to date when [`Bridge::run`] is
-    /// called after that.
-    pub fn next_expiry(&self) -> Instant {
-        self.tables.next_deadline()
+    /// When rules may expire next: not before their counters can be brought up to date.
+    fn next_expiry(&self) -> Instant {
+        self.tables.next_deadline().max(self.no_expiry_before)
     }
 
     /// The datapath acts by `version` of the tables, cached flows included.

@@ -14,6 +14,7 @@ use of_wire::message::{
 use of_wire::{Action, Body, ErrorCode, Message, PortNo, Version};
 
 use super::*;
+use crate::rule::RuleSpec;
 use crate::tables::RuleChange;
 
 /// A switch without counters and queues.
@@ -629,4 +630,59 @@ fn an_untouched_bundle_is_dropped() {
     lab.ask(id, v, control(4));
     let told = lab.told(id, v);
     assert!(matches!(&told[..], [Body::Error(e)] if e.code == Ok(ErrorCode::OfpbfcBadId)));
+}
+
+/// Counters that can be had from some time on.
+struct Busy(Instant);
+
+impl Facts for Busy {
+    fn update_counters(&self) -> Result<(), Instant> {
+        Err(self.0)
+    }
+
+    fn port_stats(&self, port: PortNo) -> Option<PortStats> {
+        Nothing.port_stats(port)
+    }
+
+    fn queue_stats(&self, port: PortNo, queue: Option<u32>) -> Vec<QueueStats> {
+        Nothing.queue_stats(port, queue)
+    }
+
+    fn queues(&self, port: PortNo) -> Vec<(u32, Option<u16>, Option<u16>)> {
+        Nothing.queues(port)
+    }
+
+    fn check_actions(&self, actions: &[Action]) -> Result<(), ErrorCode> {
+        Nothing.check_actions(actions)
+    }
+
+    fn check_match(&self, mask: &FlowMask) -> Result<(), ErrorCode> {
+        Nothing.check_match(mask)
+    }
+}
+
+#[test]
+fn no_rule_expires_while_nobody_knows_whether_it_was_used() {
+    let mut lab = Lab::new();
+    let spec = RuleSpec {
+        table: 0,
+        priority: 1,
+        matching: net_flow::Match::any(),
+        cookie: 0,
+        actions: Vec::new().into(),
+        flags: FlowModFlags::empty(),
+        importance: 0,
+        idle_timeout: 1,
+        hard_timeout: 0,
+    };
+    lab.bridge.put_rule(&spec, lab.now);
+    let rules = |lab: &Lab| lab.bridge.view().table(0).map_or(0, |t| t.len());
+    lab.now += Duration::from_secs(2);
+    let later = lab.now + Duration::from_millis(400);
+    lab.bridge.run(lab.now, &Busy(later));
+    assert_eq!(rules(&lab), 1);
+    assert_eq!(lab.bridge.next_deadline(lab.now), later);
+    lab.now = later;
+    lab.run();
+    assert_eq!(rules(&lab), 0);
 }

@@ -42,6 +42,10 @@ fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
     }
     let bridge = name.and_then(|name| switch.bridges.get(name));
     let bridge = bridge.ok_or("Unknown bridge")?;
+    if let Some(backer) = switch.backers.get(&bridge.kind) {
+        // Counters that cannot be had now are those of a moment ago.
+        let _ = backer.update_counters(now, &switch.env.clock);
+    }
     let mut text = String::new();
     for (table, view) in bridge.model.view().iter() {
         let mut rules: Vec<_> = view.rules().collect();

@@ -1,5 +1,6 @@
 //! A switch with dummies, and its control commands.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ pub(crate) struct Harness {
     pub(crate) switch: Switch,
     pub(crate) clock: Clock,
     poll: Poll,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 /// A folder of its own for sockets.
@@ -84,7 +85,7 @@ impl Harness {
             switch: Switch::new(env),
             poll: Poll::new(&clock).unwrap(),
             clock,
-            _scratch: Scratch(run),
+            scratch: Scratch(run),
         }
     }
 
@@ -113,6 +114,22 @@ impl Harness {
         for _ in 0..4 {
             self.switch.run(&mut self.poll, self.clock.now());
         }
+    }
+
+    /// Where its sockets are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.scratch.0
+    }
+
+    /// A round of the main loop that looks at its sockets.
+    pub(crate) fn serve(&mut self) {
+        let mut events = Vec::new();
+        let now = self.clock.now();
+        self.poll.wait(now, &mut events).unwrap();
+        for event in events {
+            self.switch.handle_event(event, now, &self.poll);
+        }
+        self.switch.run(&mut self.poll, now);
     }
 
     /// Lets time pass in steps of 100 ms.
