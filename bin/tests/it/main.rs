@@ -3,6 +3,7 @@
 
 mod both_makes;
 mod datapaths;
+mod foreign;
 mod hosts;
 mod megaflows;
 

@@ -9,6 +9,6 @@ mod scratch;
 mod stack;
 
 pub use need::{Need, cases, is_root, need, python};
-pub use process::{Daemon, output, sluice_program};
+pub use process::{Daemon, eventually, output, sluice_program};
 pub use scratch::Scratch;
 pub use stack::{Running, Stack};

@@ -42,6 +42,23 @@ pub fn quiet_netns() -> io::Result<NetNs> {
     Ok(netns)
 }
 
+/// Joins two new devices in `netns` by a cable, and sets both up.
+///
+/// # Errors
+/// As the kernel gives them: without root, or when a name is taken.
+pub fn cable(netns: &NetNs, names: [&str; 2]) -> io::Result<()> {
+    let mut routes = Routes::open_in(netns)?;
+    let [one, other] = names.map(|name| VethEnd {
+        name,
+        mac: None,
+        netns: None,
+    });
+    routes.create_veth(&one, &other)?;
+    names
+        .iter()
+        .try_for_each(|name| routes.set_up(LinkRef::Name(name), true))
+}
+
 impl Host {
     /// Makes a host with address `ip`/24, joined by a cable called `cable` to `switch`.
     ///

@@ -31,6 +31,18 @@ impl Daemon {
         matches!(self.0.try_wait(), Ok(None))
     }
 
+    /// Waits for its end and says whether it was well; none if it still runs after `limit`.
+    pub fn wait(&mut self, limit: Duration) -> Option<bool> {
+        let step = Duration::from_millis(20);
+        for _ in 0..=limit.as_millis() / step.as_millis() {
+            if let Ok(Some(status)) = self.0.try_wait() {
+                return Some(status.success());
+            }
+            std::thread::sleep(step);
+        }
+        None
+    }
+
     /// Ends it at once, as `kill -9` does.
     pub fn kill(&mut self) {
         let _ = self.0.kill();
@@ -53,6 +65,20 @@ impl Drop for Daemon {
             std::thread::sleep(Duration::from_millis(20));
         }
         self.kill();
+    }
+}
+
+/// Waits until `done`, as what another program does takes a while.
+///
+/// # Panics
+/// It is not after 20 seconds.
+pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let clock = base::Clock::new();
+    let begin = clock.real();
+    while !done() {
+        let waited = clock.real().since(begin);
+        assert!(waited < Duration::from_secs(20), "still not: {what}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -89,28 +89,7 @@ impl Stack {
     /// # Errors
     /// What went wrong first.
     pub fn start(&self, settings: &[&str]) -> Result<Running, String> {
-        let scratch = Scratch::new();
-        let netns = quiet_netns().map_err(|e| format!("network namespace: {e}"))?;
-        let mut running = Running {
-            tools: self.tools.clone(),
-            folder: scratch.path().to_path_buf(),
-            server: None,
-            switch: None,
-            netns,
-            _scratch: scratch,
-        };
-        let database = running.folder.join("conf.db");
-        let schema = self.schema.display().to_string();
-        let path = database.display().to_string();
-        running.tool("ovsdb-tool", &["create", &path, &schema])?;
-        let socket = running.folder.join("db.sock");
-        let mut server = Command::new(self.daemon("ovsdb-server"));
-        server
-            .arg(&database)
-            .arg(format!("--remote=punix:{}", socket.display()));
-        running.server = Some(running.spawn(&mut server, "ovsdb-server")?);
-        wait_for(&socket)?;
-        running.tool("ovs-vsctl", &["--no-wait", "init"])?;
+        let mut running = self.start_server()?;
         for setting in settings {
             let column = format!("other_config:{setting}");
             running.tool(
@@ -118,11 +97,7 @@ impl Stack {
                 &["--no-wait", "set", "open_vswitch", ".", &column],
             )?;
         }
-        let mut switch = Command::new(self.daemon("ovs-vswitchd"));
-        switch
-            .arg(format!("unix:{}", socket.display()))
-            .args(self.switch_args);
-        running.switch = Some(running.spawn(&mut switch, "ovs-vswitchd")?);
+        running.start_switch()?;
         let kind = format!("datapath_type={}", self.datapath_type);
         let bridge = [
             "--timeout=20",
@@ -135,6 +110,29 @@ impl Stack {
             &kind,
         ];
         running.tool("ovs-vsctl", &bridge)?;
+        Ok(running)
+    }
+
+    /// Starts the database server alone, with an empty database of the switch's schema.
+    ///
+    /// # Errors
+    /// What went wrong first.
+    pub fn start_server(&self) -> Result<Running, String> {
+        let scratch = Scratch::new();
+        let netns = quiet_netns().map_err(|e| format!("network namespace: {e}"))?;
+        let mut running = Running {
+            stack: self.clone(),
+            folder: scratch.path().to_path_buf(),
+            server: None,
+            switch: None,
+            netns,
+            _scratch: scratch,
+        };
+        let path = running.folder.join("conf.db").display().to_string();
+        let schema = self.schema.display().to_string();
+        running.tool("ovsdb-tool", &["create", &path, &schema])?;
+        running.start_server()?;
+        running.tool("ovs-vsctl", &["--no-wait", "init"])?;
         Ok(running)
     }
 
@@ -162,7 +160,7 @@ fn wait_for(path: &Path) -> Result<(), String> {
 /// A running database server and switch, ended when this is dropped.
 #[derive(Debug)]
 pub struct Running {
-    tools: PathBuf,
+    stack: Stack,
     /// The run directory.
     pub folder: PathBuf,
     switch: Option<Daemon>,
@@ -173,6 +171,56 @@ pub struct Running {
 }
 
 impl Running {
+    /// Starts the database server, again if it was killed.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start_server(&mut self) -> Result<(), String> {
+        let socket = self.folder.join("db.sock");
+        // What a killed server left would look like a server that is there.
+        let _ = std::fs::remove_file(&socket);
+        let mut server = Command::new(self.stack.daemon("ovsdb-server"));
+        server
+            .arg(self.folder.join("conf.db"))
+            .arg(format!("--remote=punix:{}", socket.display()))
+            .arg("--remote=db:Open_vSwitch,Open_vSwitch,manager_options");
+        self.server = Some(self.spawn(&mut server, "ovsdb-server")?);
+        wait_for(&socket)
+    }
+
+    /// Starts the switch, again if it was killed or told to exit.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start_switch(&mut self) -> Result<(), String> {
+        let mut switch = Command::new(self.stack.daemon("ovs-vswitchd"));
+        let socket = self.folder.join("db.sock");
+        switch
+            .arg(format!("unix:{}", socket.display()))
+            .args(self.stack.switch_args);
+        self.switch = Some(self.spawn(&mut switch, "ovs-vswitchd")?);
+        Ok(())
+    }
+
+    /// Ends the switch at once, as `kill -9` does.
+    pub fn kill_switch(&mut self) {
+        if let Some(mut switch) = self.switch.take() {
+            switch.kill();
+        }
+    }
+
+    /// Ends the database server at once, as `kill -9` does.
+    pub fn kill_server(&mut self) {
+        if let Some(mut server) = self.server.take() {
+            server.kill();
+        }
+    }
+
+    /// Where the database server listens: `unix:PATH`.
+    pub fn database(&self) -> String {
+        format!("unix:{}", self.folder.join("db.sock").display())
+    }
+
     fn spawn(&self, command: &mut Command, name: &str) -> Result<Daemon, String> {
         let control = self.folder.join(format!("{name}.ctl"));
         command.arg(format!("--unixctl={}", control.display()));
@@ -180,19 +228,35 @@ impl Running {
             "--pidfile={}",
             self.folder.join(format!("{name}.pid")).display()
         ));
-        let log = std::fs::File::create(self.folder.join(format!("{name}.out")));
-        let log = log.map_err(|e| format!("{name}: {e}"))?;
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log);
-        self.environment(command);
-        let started = self.netns.run(|| Daemon::start(command));
-        let daemon = started.map_err(|e| format!("{name}: {e}"))?;
+        let daemon = self.background(command, name)?;
         // Where tools look that are told only the name of the daemon.
         let usual = self.folder.join(format!("{name}.{}.ctl", daemon.id()));
         std::os::unix::fs::symlink(&control, usual).map_err(|e| format!("{name}: {e}"))?;
         Ok(daemon)
+    }
+
+    /// Starts any program in the namespace of the daemons.  What it writes goes to `NAME.out`
+    /// in the run directory, behind what is there.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn background(&self, command: &mut Command, name: &str) -> Result<Daemon, String> {
+        let mut options = std::fs::OpenOptions::new();
+        let log = options
+            .create(true)
+            .append(true)
+            .open(self.folder.join(format!("{name}.out")));
+        let log = log.and_then(|log| Ok((log.try_clone()?, log)));
+        let (out, err) = log.map_err(|e| format!("{name}: {e}"))?;
+        command.stdin(Stdio::null()).stdout(out).stderr(err);
+        self.environment(command);
+        let started = self.netns.run(|| Daemon::start(command));
+        started.map_err(|e| format!("{name}: {e}"))
+    }
+
+    /// What [`Running::background`] keeps of a program.
+    pub fn written(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.join(format!("{name}.out"))).unwrap_or_default()
     }
 
     fn environment(&self, command: &mut Command) {
@@ -206,7 +270,7 @@ impl Running {
     /// # Errors
     /// It failed: its arguments and what it said.
     pub fn tool(&self, name: &str, args: &[&str]) -> Result<String, String> {
-        let mut command = Command::new(self.tools.join(name));
+        let mut command = Command::new(self.stack.tools.join(name));
         self.environment(&mut command);
         let output = command
             .args(args)
@@ -259,8 +323,8 @@ impl Running {
     /// What the daemons wrote and what the switch says of itself, for a failed test.
     pub fn report(&self) -> String {
         let mut report = String::new();
-        for name in ["ovsdb-server.out", "ovs-vswitchd.out"] {
-            let text = std::fs::read_to_string(self.folder.join(name)).unwrap_or_default();
+        for name in ["ovsdb-server", "ovs-vswitchd"] {
+            let text = self.written(name);
             report.push_str(&format!("--- {name}\n{text}"));
         }
         for command in ["dpif/show", "dpctl/dump-flows"] {
