@@ -44,6 +44,20 @@ pub mod ip_proto {
     pub const SCTP: u8 = 132;
 }
 
+/// Flags of a tunnel.
+pub mod tunnel_flag {
+    /// The packet is the tunnel's own operation, administration and management (Geneve).
+    pub const OAM: u16 = 1;
+    /// The outer packet must not be fragmented.
+    pub const DONT_FRAGMENT: u16 = 1 << 1;
+    /// The outer header has a checksum.
+    pub const CSUM: u16 = 1 << 2;
+    /// The tunnel id is there.
+    pub const KEY: u16 = 1 << 3;
+    /// All flags.
+    pub const ALL: u16 = OAM | DONT_FRAGMENT | CSUM | KEY;
+}
+
 /// ICMPv6 types of neighbour discovery (RFC 4861).
 pub mod icmpv6_type {
     /// Neighbour solicitation.

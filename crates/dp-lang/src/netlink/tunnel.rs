@@ -1,6 +1,7 @@
 //! The tunnel that a packet came through or goes into.
 
 use net_flow::slot::{self, Slot};
+use net_flow::types::tunnel_flag;
 use net_flow::{FlowKey, FlowMask};
 use net_netlink::{Attr, AttrWriter, Attrs};
 
@@ -26,10 +27,10 @@ const ERSPAN_OPTS: u16 = 15;
 const VXLAN_GBP: u16 = 1;
 
 /// Flags of a tunnel in a key.
-const FLAG_DF: u128 = 1;
-const FLAG_CSUM: u128 = 1 << 1;
-const FLAG_KEY: u128 = 1 << 2;
-const FLAG_OAM: u128 = 1 << 3;
+const FLAG_DF: u128 = tunnel_flag::DONT_FRAGMENT as u128;
+const FLAG_CSUM: u128 = tunnel_flag::CSUM as u128;
+const FLAG_KEY: u128 = tunnel_flag::KEY as u128;
+const FLAG_OAM: u128 = tunnel_flag::OAM as u128;
 
 /// Length of `struct erspan_metadata`.
 const ERSPAN_LEN: usize = 12;

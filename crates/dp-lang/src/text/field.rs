@@ -360,7 +360,7 @@ pub(super) const CT_STATE: Flags = &["new", "est", "rel", "rpl", "inv", "trk", "
 pub(super) const TCP_FLAGS: Flags = &[
     "fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr", "ns", "[200]", "[400]", "[800]",
 ];
-pub(super) const TUNNEL_FLAGS: Flags = &["df", "csum", "key", "oam"];
+pub(super) const TUNNEL_FLAGS: Flags = &["oam", "df", "csum", "key"];
 pub(super) const SLOW_PATH: Flags = &[
     "cfm",
     "bfd",

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use net_flow::slot::{self, Slot};
+use net_flow::types::tunnel_flag;
 use net_flow::{FlowKey, FlowMask};
 
 use super::cursor::{Cursor, parse_number};
@@ -17,7 +18,8 @@ pub(super) fn put_tunnel(key: &FlowKey, mask: Option<&FlowMask>, verbose: bool, 
     // A field that is zero in the key is no part of it.
     let mut present = FlowMask::new();
     for entry in field::TUNNEL.fields {
-        let is_key = entry.slot == slot::TUN_ID && key.get(slot::TUN_FLAGS) & 4 != 0;
+        let is_key = entry.slot == slot::TUN_ID
+            && key.get(slot::TUN_FLAGS) & u128::from(tunnel_flag::KEY) != 0;
         if key.get(entry.slot) != 0 || is_key || entry.slot == slot::TUN_TTL {
             let bits = mask.map_or(entry.slot.max(), |m| m.get(entry.slot));
             present.set(entry.slot, bits);
@@ -31,7 +33,7 @@ pub(super) fn put_tunnel(key: &FlowKey, mask: Option<&FlowMask>, verbose: bool, 
     put_geneve(key, mask, verbose, out);
     put_erspan(key, mask, verbose, out);
     let flags = key.get(slot::TUN_FLAGS);
-    match mask.map(|m| m.get(slot::TUN_FLAGS) & 0xf) {
+    match mask.map(|m| m.get(slot::TUN_FLAGS) & u128::from(tunnel_flag::ALL)) {
         None => {
             let text = format_flags(field::TUNNEL_FLAGS, flags, '|');
             let _ = write!(out, "flags({text})");

@@ -32,7 +32,7 @@ pub static TCP: Flags = Flags {
 /// Tunnel flags.
 pub static TUNNEL: Flags = Flags {
     what: "tunnel",
-    names: &["oam"],
+    names: &["oam", "df", "csum", "key"],
     allowed: 1,
 };
 
@@ -81,7 +81,8 @@ impl Flags {
             let tail = &rest[1..];
             let end = tail.find(['+', '-']).unwrap_or(tail.len());
             let name = &tail[..end];
-            let Some((bit, _)) = self.bits().find(|(_, n)| *n == name) else {
+            let mut allowed = self.bits().filter(|(bit, _)| bit & self.allowed != 0);
+            let Some((bit, _)) = allowed.find(|(_, n)| *n == name) else {
                 return Err(format!("{tail}: unknown {} flag(s)", self.what));
             };
             if mask & bit != 0 {
@@ -114,7 +115,8 @@ impl Flags {
             }
             let end = rest.find('|').unwrap_or(rest.len());
             let name = &rest[..end];
-            let (bit, _) = self.bits().find(|(_, n)| *n == name).ok_or_else(unknown)?;
+            let mut allowed = self.bits().filter(|(bit, _)| bit & self.allowed != 0);
+            let (bit, _) = allowed.find(|(_, n)| *n == name).ok_or_else(unknown)?;
             value |= bit;
             rest = &rest[(end + 1).min(rest.len())..];
         }

@@ -10,7 +10,7 @@ use crate::matching::Match;
 use crate::names::Names;
 use crate::port::PortNo;
 use crate::slot::{self, Slot};
-use crate::types::{VLAN_CFI, VLAN_PCP_MASK, VLAN_VID_MASK, eth_type, ip_proto};
+use crate::types::{VLAN_CFI, VLAN_PCP_MASK, VLAN_VID_MASK, eth_type, ip_proto, tunnel_flag};
 
 /// The priority that is not printed.
 const DEFAULT_PRIORITY: i32 = 32768;
@@ -268,8 +268,9 @@ impl Printer<'_> {
         }
         self.value_hex("gtpu_flags", slot::TUN_GTPU_FLAGS);
         self.value_dec("gtpu_msgtype", slot::TUN_GTPU_MSGTYPE);
-        if self.has(slot::TUN_FLAGS) {
-            self.flags("tun_flags", slot::TUN_FLAGS, &TUNNEL, u32::MAX);
+        let flags = slot::TUN_FLAGS.part(0, 4);
+        if self.has(flags) {
+            self.flags("tun_flags", flags, &TUNNEL, u32::from(tunnel_flag::ALL));
         }
     }
 
