@@ -39,6 +39,9 @@ pub struct Verdict {
     pub install: bool,
 }
 
+/// The bits of a tag that say whether it is there, and its VLAN.
+const VLAN_PRESENT_AND_VID: u128 = 0x1fff;
+
 /// The mask under which the flow of a verdict is installed: the verdict's, and in addition
 /// what no flow may leave open.  Datapath and switch both name a flow by this mask.
 pub fn flow_mask(decided: &FlowMask) -> FlowMask {
@@ -48,7 +51,7 @@ pub fn flow_mask(decided: &FlowMask) -> FlowMask {
     // The kernel's keys cannot say "with or without a tag", and no datapath's flows should
     // be wider.
     if mask.get(slot::VLAN_TCI) == 0 {
-        mask.set_exact(slot::VLAN_TCI);
+        mask.set(slot::VLAN_TCI, VLAN_PRESENT_AND_VID);
     }
     mask
 }

@@ -198,15 +198,9 @@ impl UserDatapath {
         ports.get(number).cloned().ok_or_else(|| no_port(number))
     }
 
-    /// The workers that may meet packets of a flow.
-    fn workers_for(&self, flow: &FlowPut) -> Vec<usize> {
-        let mask = flow.mask.expand_mask();
-        if mask.get(slot::IN_PORT) == slot::IN_PORT.max() {
-            let number = flow.key.expand().get(slot::IN_PORT) as u32;
-            let worker = self.port(PortNo(number)).map_or(MAIN, |port| port.worker);
-            return vec![worker];
-        }
-        (0..self.shared.mailboxes().len()).collect()
+    /// The worker that meets packets from a port.
+    fn worker_for(&self, in_port: PortNo) -> usize {
+        self.port(in_port).map_or(MAIN, |port| port.worker)
     }
 
     /// Runs `f` with the main loop's engine, or with a guest if that is busy on this very thread or another.
@@ -378,6 +372,17 @@ impl Datapath for UserDatapath {
             return Err(Error::Unsupported(text.to_owned()));
         }
         let mask = flow.mask.expand_mask();
+        if mask.get(slot::IN_PORT) != slot::IN_PORT.max() {
+            let what = if flow.replace { "[modify]" } else { "[create]" };
+            base::log_limited!(
+                Error,
+                "dpif_netdev",
+                (1, 5),
+                "failed to put{what} flow: in_port is not an exact match"
+            );
+            let text = "a flow must match its input port exactly";
+            return Err(Error::Invalid(text.to_owned()));
+        }
         let key = flow.key.expand();
         let matching = Matching::new(&key, &mask);
         let ufid = flow
@@ -393,14 +398,10 @@ impl Datapath for UserDatapath {
                 return Ok(ufid);
             }
         }
-        for worker in self.workers_for(&flow) {
-            let matching = matching.clone();
-            let (flow, is_new) = self
-                .shared
-                .install(worker, ufid, matching, flow.actions.clone());
-            if is_new {
-                self.shared.mailbox(worker).send(Command::Insert(flow));
-            }
+        let worker = self.worker_for(PortNo(key.get(slot::IN_PORT) as u32));
+        let installed = self.shared.install(worker, ufid, matching, flow.actions);
+        if let (flow, true) = installed {
+            self.shared.mailbox(worker).send(Command::Insert(flow));
         }
         Ok(ufid)
     }

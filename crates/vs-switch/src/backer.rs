@@ -24,6 +24,9 @@ use crate::revalidate::Revalidator;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) view: Published<SwitchView>,
+    /// How the log calls the datapath, and the module that its packets are logged under.
+    pub(crate) log_name: String,
+    pub(crate) log_module: &'static str,
     pub(crate) megaflows: Megaflows,
     pub(crate) events: Events,
     pub(crate) counters: Counters,
@@ -39,6 +42,8 @@ pub(crate) struct Shared {
 pub(crate) struct Backer {
     pub(crate) kind: String,
     pub(crate) datapath: Arc<dyn Datapath>,
+    /// What is used of what the datapath can do.
+    pub(crate) features: Features,
     pub(crate) shared: Arc<Shared>,
     /// Whose each of its ports is.
     pub(crate) ports: Arc<HashMap<DpPort, (BridgeId, PortNo)>>,
@@ -83,7 +88,14 @@ impl Backer {
             recirc: Arc::new(RecircTable::new(ids)),
             ..SwitchView::default()
         };
+        let (log_name, log_module) = if datapath.is_userspace() {
+            (datapath.name().to_owned(), "dpif_netdev")
+        } else {
+            (format!("{}@{}", datapath.kind(), datapath.name()), "dpif")
+        };
         let shared = Arc::new(Shared {
+            log_name,
+            log_module,
             view: Published::new(view),
             megaflows: Megaflows::default(),
             events: Events::default(),
@@ -97,6 +109,7 @@ impl Backer {
         Self {
             kind: kind.to_owned(),
             datapath,
+            features,
             shared,
             ports: Arc::default(),
             bridges: BTreeSet::new(),

@@ -42,7 +42,7 @@ impl Switch {
                 version: old.version + 1,
                 bridges,
                 datapath_ports: Arc::clone(&backer.ports),
-                features: old.features,
+                features: backer.features,
                 recirc: Arc::clone(&old.recirc),
             };
             backer.shared.view.publish(Arc::new(view));

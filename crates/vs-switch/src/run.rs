@@ -326,7 +326,7 @@ impl Switch {
 }
 
 fn run_model(bridge: &mut Bridge, backer: Option<&Backer>, clock: &Clock, now: Instant) {
-    let features = backer.map(|b| b.datapath.features()).unwrap_or_default();
+    let features = backer.map(|b| b.features).unwrap_or_default();
     let facts = PortFacts {
         backer,
         clock,

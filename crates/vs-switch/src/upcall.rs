@@ -7,12 +7,13 @@ use std::sync::atomic::Ordering;
 
 use base::Instant;
 use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
-use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
+use dp_lang::text::{FlowFormat, PortNames, format_flow};
 use dp_lang::{Action, Controller, Ufid, UserCookie};
 use net_flow::types::eth_type;
 use net_flow::{FlowKey, FlowMask, Match, MiniKey, Names, Slot, slot};
 use of_switch::PacketInEvent;
 use of_wire::message::{PacketIn, PacketInReason};
+use of_wire::print::put_packet_text;
 use of_xlate::{
     Effect, FrozenState, Input, Purpose, Remark, SwitchView, TraceNames, Translation, XlateError,
     trace, translate,
@@ -24,6 +25,7 @@ use crate::megaflow::Megaflow;
 
 impl UpcallHandler for Shared {
     fn upcall(&self, upcall: &Upcall<'_>, now: Instant) -> Verdict {
+        self.log_upcall(upcall);
         let view = self.view.load();
         match &upcall.kind {
             UpcallKind::Miss => self.miss(&view, upcall, now),
@@ -53,6 +55,30 @@ fn share(actions: Vec<Action>) -> Arc<[Action]> {
 }
 
 impl Shared {
+    /// Tells the log, if it wants that much, of a packet that was handed over.
+    fn log_upcall(&self, upcall: &Upcall<'_>) {
+        let (module, name) = (self.log_module, &self.log_name);
+        if !log::log_enabled!(target: module, log::Level::Debug) {
+            return;
+        }
+        let kind = match upcall.kind {
+            UpcallKind::Miss => "miss",
+            UpcallKind::Action(_) => "action",
+        };
+        let verbose = FlowFormat { verbose: true };
+        let key = format_flow(upcall.key, None, &PortNames::none(), verbose);
+        let mut packet = String::new();
+        let packet_type = upcall.key.get(slot::PACKET_TYPE) as u32;
+        put_packet_text(&mut packet, upcall.packet, packet_type);
+        base::log_limited!(
+            Debug,
+            module,
+            (600, 600),
+            "{name}: {kind} upcall:\n{key}\n{}",
+            packet.trim_end()
+        );
+    }
+
     fn translate(
         &self,
         view: &SwitchView,
@@ -136,22 +162,10 @@ impl Shared {
             credited: (0, 0),
             seen: 0,
         };
-        self.log_new_flow(ufid, &megaflow);
         self.megaflows.add(ufid, megaflow);
         if self.flows.fetch_add(1, Ordering::Relaxed) == 0 {
             // The main loop does not look for flows while there is none.
             self.events.push(Event::FlowsExist);
-        }
-    }
-
-    fn log_new_flow(&self, ufid: Ufid, megaflow: &Megaflow) {
-        const TARGET: &str = "dpif_netdev";
-        if log::log_enabled!(target: TARGET, log::Level::Debug) {
-            let names = PortNames::none();
-            let (key, mask) = (megaflow.key.expand(), megaflow.mask.expand_mask());
-            let flow = format_flow(&key, Some(&mask), &names, FlowFormat::default());
-            let actions = format_actions(&megaflow.actions, &names);
-            log::debug!(target: TARGET, "flow_add: ufid:{ufid} {flow}, actions:{actions}");
         }
     }
 

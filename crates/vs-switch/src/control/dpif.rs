@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use base::Instant;
 use dp_ctl::{DumpFormat, flow_text};
-use dp_lang::Features;
 use dp_lang::text::PortNames;
 use net_flow::slot;
 
@@ -23,7 +22,6 @@ pub(super) const COMMANDS: &[Command] = &[
         super::MANY,
         dump_flows,
     ),
-    command("dpif/show-dp-features", "bridge", 1, 1, show_features),
 ];
 
 fn dump_dps(switch: &mut Switch, _args: &[String], _now: Instant) -> Result<String, String> {
@@ -101,50 +99,6 @@ fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
             text += &flow_text(&flow, &names, format, now);
             text.push('\n');
         }
-    }
-    Ok(text)
-}
-
-/// What a datapath can do, in the words of the original.
-fn feature_table(f: &Features) -> [(&'static str, String); 27] {
-    let yes = |is_there: bool| if is_there { "Yes" } else { "No" }.to_owned();
-    [
-        ("Masked set action", yes(f.masked_set)),
-        ("Tunnel push pop", yes(f.tunnel_push_pop)),
-        ("Ufid", yes(f.ufid)),
-        ("Truncate action", yes(f.trunc)),
-        ("Clone action", yes(f.clone)),
-        ("Sample nesting", f.sample_nesting.to_string()),
-        ("Conntrack eventmask", yes(f.ct_eventmask)),
-        ("Conntrack clear", yes(f.ct_clear)),
-        ("Max dp_hash algorithm", f.max_hash_algorithm.to_string()),
-        ("Check pkt length action", yes(f.check_pkt_len)),
-        ("Conntrack timeout policy", yes(f.ct_timeout)),
-        ("Explicit Drop action", yes(f.explicit_drop)),
-        ("Optimized Balance TCP mode", yes(f.lb_output)),
-        ("Conntrack all-zero IP SNAT", yes(f.ct_zero_snat)),
-        ("MPLS Label add", yes(f.add_mpls)),
-        ("psample action", yes(f.psample)),
-        ("Max VLAN headers", f.max_vlan_headers.to_string()),
-        ("Max MPLS depth", f.max_mpls_depth.to_string()),
-        ("Recirc", yes(f.recirc)),
-        ("CT state", yes(f.ct_state)),
-        ("CT zone", yes(f.ct_zone)),
-        ("CT mark", yes(f.ct_mark)),
-        ("CT label", yes(f.ct_label)),
-        ("CT state NAT", yes(f.ct_state_nat)),
-        ("CT orig tuple", yes(f.ct_orig_tuple)),
-        ("CT orig tuple for IPv6", yes(f.ct_orig_tuple6)),
-        ("IPv6 ND Extension", yes(f.nd_extensions)),
-    ]
-}
-
-fn show_features(switch: &mut Switch, args: &[String], _now: Instant) -> Result<String, String> {
-    let bridge = switch.bridge(&args[0])?;
-    let features = switch.backer_of(bridge)?.datapath.features();
-    let mut text = String::new();
-    for (name, value) in feature_table(&features) {
-        let _ = writeln!(text, "{name}: {value}");
     }
     Ok(text)
 }

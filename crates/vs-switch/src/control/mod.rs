@@ -5,6 +5,7 @@ mod dpctl;
 mod dpif;
 mod dummy;
 mod fdb;
+mod features;
 mod netdev;
 mod trace;
 mod upcall;
@@ -68,6 +69,7 @@ fn all() -> impl Iterator<Item = &'static Command> {
         dpif::COMMANDS,
         dummy::COMMANDS,
         fdb::COMMANDS,
+        features::COMMANDS,
         netdev::COMMANDS,
         trace::COMMANDS,
         upcall::COMMANDS,
