@@ -27,6 +27,11 @@ fn parse(args: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
+/// How many times the usual random inputs `--full` tries.
+const MORE_CASES: u32 = 20;
+/// What a property tries that does not say it, as its library has it.
+const USUAL_CASES: u32 = 256;
+
 /// Runs the steps in order and stops at the first that fails.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = parse(args)?;
@@ -56,7 +61,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     tests.env("SLUICE_REQUIRE", &options.require);
     tests.env("SLUICE_PYTHON", prepare::python());
     if options.full {
-        tests.env("SLUICE_FULL", "1");
+        tests
+            .env("SLUICE_FULL", "1")
+            .env("SLUICE_CASES", MORE_CASES.to_string())
+            .env("PROPTEST_CASES", (USUAL_CASES * MORE_CASES).to_string());
     }
     step("tests", status(tests))?;
     report_skips(&skips);

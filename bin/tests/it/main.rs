@@ -5,7 +5,9 @@ mod both_makes;
 mod datapaths;
 mod foreign;
 mod hosts;
+mod killed_server;
 mod megaflows;
+mod scale;
 
 use std::path::Path;
 

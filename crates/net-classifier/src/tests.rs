@@ -101,7 +101,7 @@ fn rules(specs: &[Vec<Part>]) -> Vec<Arc<TestRule>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(400)))]
 
     #[test]
     fn the_answer_is_the_twins_and_the_mask_suffices(

@@ -1,6 +1,7 @@
 //! A database server and a switch, in a namespace of their own, with the tools of the same
 //! make or of the other.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -149,12 +150,13 @@ impl Stack {
 
 fn wait_for(path: &Path) -> Result<(), String> {
     for _ in 0..200 {
-        if path.exists() {
+        // The file is there a moment before anybody listens.
+        if UnixStream::connect(path).is_ok() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(25));
     }
-    Err(format!("{} does not appear", path.display()))
+    Err(format!("nobody listens on {}", path.display()))
 }
 
 /// A running database server and switch, ended when this is dropped.

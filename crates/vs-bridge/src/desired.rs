@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vs_switch::config::{
-    BridgeConfig, ConnectionMode, ControllerConfig, FailMode, FlowTableConfig, InterfaceConfig,
-    MAC_AGING_TIME, MAC_TABLE_SIZE, MirrorConfig, PortConfig, PriorityTags, SwitchConfig, VlanMode,
+    BridgeConfig, ConnectionMode, ControllerConfig, FailMode, FlowTableConfig, FormerNumber,
+    InterfaceConfig, MAC_AGING_TIME, MAC_TABLE_SIZE, MirrorConfig, PortConfig, PriorityTags,
+    SwitchConfig, VlanMode,
 };
 
 use crate::columns::{Columns, Row, is_usable_mac, mac};
@@ -228,6 +229,7 @@ fn interface_config(bridge: &str, row: &dyn Row) -> InterfaceConfig {
             .map(|(k, v)| (k.into(), v.into()))
             .collect(),
         ofport_request: number("ofport_request").and_then(|n| u16::try_from(n).ok()),
+        former_number: FormerNumber(number("ofport").and_then(|n| u16::try_from(n).ok())),
         mtu_request: number("mtu_request").and_then(|n| u32::try_from(n).ok()),
         mac: mac(row.text("mac")).filter(|m| is_usable_mac(*m)),
     }
@@ -321,6 +323,25 @@ mod tests {
         let port = port_config("br0", &row, &[&interface]);
         assert_eq!((port.vlan_mode, port.tag), (VlanMode::Access, Some(9)));
         assert_eq!(port.interfaces["p1"].kind, "system");
+    }
+
+    #[test]
+    fn a_number_from_before_is_a_wish_and_no_setting() {
+        let row = TestRow::default().text("name", "p1");
+        let wished = |ofport, request| {
+            let interface = TestRow::default().text("name", "p1");
+            let interface = interface.integer("ofport", ofport);
+            let interface = match request {
+                Some(number) => interface.integer("ofport_request", number),
+                None => interface,
+            };
+            port_config("br0", &row, &[&interface])
+        };
+        let number = |port: PortConfig| port.interfaces["p1"].wished_number();
+        assert_eq!(number(wished(7, None)), Some(7));
+        assert_eq!(number(wished(7, Some(9))), Some(9));
+        assert_eq!(number(wished(-1, None)), None);
+        assert_eq!(wished(7, None), wished(8, None));
     }
 
     #[test]

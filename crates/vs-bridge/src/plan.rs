@@ -80,21 +80,27 @@ pub fn plan(current: &Desired, desired: &Desired, dirty: &Dirty) -> Vec<Step> {
             }
         }
     }
-    // Ports that ask for a number have it before another is given it by chance.
-    additions.sort_by_key(|step| !asks_for_number(step));
+    // Ports that ask for a number, or had one, have it before another is given it by chance.
+    additions.sort_by_key(claim_on_number);
     steps.append(&mut changes);
     steps.append(&mut additions);
     steps
 }
 
-fn asks_for_number(step: &Step) -> bool {
-    match step {
-        Step::AddPort { port, .. } | Step::SetPort { port, .. } => {
-            let mut interfaces = port.interfaces.values();
-            interfaces.any(|i| i.ofport_request.is_some())
-        }
-        _ => false,
-    }
+/// 0 if the step is about a port that asks for its number, 1 if about one that had one.
+fn claim_on_number(step: &Step) -> u8 {
+    let (Step::AddPort { port, .. } | Step::SetPort { port, .. }) = step else {
+        return 2;
+    };
+    let claims = port
+        .interfaces
+        .values()
+        .map(|i| match (i.ofport_request, i.former_number.0) {
+            (Some(_), _) => 0,
+            (None, Some(_)) => 1,
+            (None, None) => 2,
+        });
+    claims.min().unwrap_or(2)
 }
 
 /// A bridge keeps its identity as long as its datapath type stays.
@@ -272,6 +278,33 @@ mod tests {
         for n in 0..3000 {
             assert_eq!(full_plan(&state(n), &state(n)), []);
         }
+    }
+
+    #[test]
+    fn who_asks_for_a_number_comes_first_and_who_had_one_next() {
+        let mut desired = Desired::default();
+        let mut ports = BTreeMap::new();
+        for (name, request, former) in [
+            ("a", None, None),
+            ("b", None, Some(1)),
+            ("c", Some(1), None),
+        ] {
+            let mut port = PortConfig::new(name, "system");
+            let interface = port.interfaces.get_mut(name).unwrap();
+            interface.ofport_request = request;
+            interface.former_number = vs_switch::config::FormerNumber(former);
+            ports.insert(name.to_owned(), Arc::new(port));
+        }
+        let config = Arc::new(BridgeConfig::new("br"));
+        desired
+            .bridges
+            .insert("br".into(), DesiredBridge { config, ports });
+        let steps = full_plan(&Desired::default(), &desired);
+        let names = steps.iter().filter_map(|step| match step {
+            Step::AddPort { port, .. } => Some(port.name.as_str()),
+            _ => None,
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["c", "b", "a"]);
     }
 
     #[test]

@@ -245,6 +245,8 @@ pub struct InterfaceConfig {
     pub options: BTreeMap<String, String>,
     /// `ofport_request`.
     pub ofport_request: Option<u16>,
+    /// The number that it had before, which it gets again if that is free.
+    pub former_number: FormerNumber,
     /// `mtu_request`.
     pub mtu_request: Option<u32>,
     /// `mac`, for internal interfaces.
@@ -259,11 +261,30 @@ impl InterfaceConfig {
             kind: kind.to_string(),
             options: BTreeMap::new(),
             ofport_request: None,
+            former_number: FormerNumber::default(),
             mtu_request: None,
             mac: None,
         }
     }
+
+    /// The number that it should get if that is free.
+    pub fn wished_number(&self) -> Option<u16> {
+        self.ofport_request.or(self.former_number.0)
+    }
 }
+
+/// The OpenFlow number that an interface had in an earlier life of it or of the switch.  It
+/// is a wish and no setting: all are equal, so that another one is no change.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FormerNumber(pub Option<u16>);
+
+impl PartialEq for FormerNumber {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for FormerNumber {}
 
 /// `Open_vSwitch` settings that concern the switch as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -153,7 +153,7 @@ impl Switch {
             Carrier::None(_) => None,
             _ if name == bridge => Some(PortNo::LOCAL),
             _ => {
-                let number = owner.numbers.allot(name, config.ofport_request);
+                let number = owner.numbers.allot(name, config.wished_number());
                 number.map(PortNo::from_of10)
             }
         };

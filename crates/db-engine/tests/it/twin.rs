@@ -82,7 +82,7 @@ fn bookkeeping_agrees_with_a_rebuilt_database() {
     let mut db = database(SCHEMA);
     let mut loader = Loader::new(Arc::clone(db.schema()), UuidSource::new([2; 32]));
     let mut commits = 0;
-    for step in 0..600 {
+    for step in 0..testkit::cases(600) {
         let operations: Vec<String> = (0..=random.below(3))
             .map(|_| operation(&db, &mut random))
             .collect();

@@ -36,7 +36,7 @@ fn is_affected(lookups: &[Lookup], rule: &Spec, key: &FlowKey, mask: &FlowMask) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(1500)))]
 
     /// A rule that no lookup could have met changes the actions of no packet of the flow.
     #[test]

@@ -293,7 +293,7 @@ fn any_packet() -> impl Strategy<Value = FlowKey> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(1500)))]
 
     #[test]
     fn flows_made_for_others_treat_a_packet_as_its_own_would(

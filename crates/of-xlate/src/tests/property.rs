@@ -155,7 +155,7 @@ pub(super) fn agreeing(key: &FlowKey, mask: &FlowMask, seeds: &[u8]) -> FlowKey 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+    #![proptest_config(ProptestConfig::with_cases(testkit::cases(500)))]
 
     #[test]
     fn agreeing_packets_get_the_same_actions(
