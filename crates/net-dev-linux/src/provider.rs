@@ -94,7 +94,7 @@ impl Known {
 /// that it was made in.
 #[derive(Debug)]
 pub struct LinuxProvider {
-    netns: Option<NetNs>,
+    netns: Option<Arc<NetNs>>,
     routes: Arc<Mutex<Routes>>,
     events: Mutex<EventSocket>,
     events_fd: std::os::fd::OwnedFd,
@@ -130,7 +130,7 @@ impl LinuxProvider {
     /// As the kernel gives them.
     pub fn new_in(netns: NetNs) -> io::Result<Self> {
         let mut provider = netns.run(Self::new)??;
-        provider.netns = Some(netns);
+        provider.netns = Some(Arc::new(netns));
         Ok(provider)
     }
 
@@ -187,7 +187,8 @@ impl Provider for LinuxProvider {
             None => {}
         }
         let (open, device): (Open, Arc<dyn Device>) = if is_system {
-            let device = Arc::new(self.inside(|| SystemDevice::open(name, &self.routes))?);
+            let device = SystemDevice::open(name, &self.routes, self.netns.clone())?;
+            let device = Arc::new(device);
             (Open::System(Arc::downgrade(&device)), device)
         } else {
             let device = Arc::new(self.inside(|| TapDevice::open(name, &self.routes))?);

@@ -3,13 +3,14 @@
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use net_dev::{Device, DeviceState, DeviceStats, Features, Receiver, Sent};
 use net_netlink::route::Link;
 use net_nlsock::route::Routes;
 use net_packet::segment::accept_virtio;
 use net_packet::{BATCH, Batch, EthAddr, Packet, Pool, VirtioHeader, edit};
+use sys::netns::NetNs;
 use sys::packet_socket::{self, PacketSocket, Received};
 
 use crate::features;
@@ -19,15 +20,35 @@ use crate::link::{LinkHandle, device_stats};
 #[derive(Debug)]
 pub(crate) struct SystemDevice {
     link: LinkHandle,
-    socket: Arc<PacketSocket>,
+    netns: Option<Arc<NetNs>>,
+    /// Opened with the first use: a port that the kernel serves needs none.
+    socket: OnceLock<Arc<PacketSocket>>,
 }
 
 impl SystemDevice {
-    pub(crate) fn open(name: &str, routes: &Arc<Mutex<Routes>>) -> io::Result<Self> {
-        let link = LinkHandle::open(name, routes)?;
-        let index = link.ifindex().unwrap_or_default();
-        let socket = Arc::new(PacketSocket::open(index)?);
-        Ok(Self { link, socket })
+    /// The device in the namespace `netns`, or in that of the process.
+    pub(crate) fn open(
+        name: &str,
+        routes: &Arc<Mutex<Routes>>,
+        netns: Option<Arc<NetNs>>,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            link: LinkHandle::open(name, routes)?,
+            netns,
+            socket: OnceLock::new(),
+        })
+    }
+
+    fn socket(&self) -> io::Result<&Arc<PacketSocket>> {
+        if let Some(socket) = self.socket.get() {
+            return Ok(socket);
+        }
+        let index = self.link.ifindex().unwrap_or_default();
+        let socket = match &self.netns {
+            Some(netns) => netns.run(|| PacketSocket::open(index))?,
+            None => PacketSocket::open(index),
+        }?;
+        Ok(self.socket.get_or_init(|| Arc::new(socket)))
     }
 
     pub(crate) const fn link(&self) -> &LinkHandle {
@@ -36,7 +57,10 @@ impl SystemDevice {
 
     /// Takes over what the kernel says of the link; if it is a new device under the old name, the socket moves to it.
     pub(crate) fn update(&self, link: &Link) {
-        if self.link.update(link) && self.socket.rebind(link.index).is_err() {
+        if self.link.update(link)
+            && let Some(socket) = self.socket.get()
+            && socket.rebind(link.index).is_err()
+        {
             // It is gone again; the event that says so comes next.
             self.link.vanish();
         }
@@ -165,16 +189,21 @@ impl Device for SystemDevice {
 
     fn open_receiver(&self) -> io::Result<Box<dyn Receiver>> {
         Ok(Box::new(SystemReceiver {
-            socket: self.socket.clone(),
+            socket: self.socket()?.clone(),
             appetite: Appetite::default(),
         }))
     }
 
     fn send(&self, batch: &mut Batch, pool: &mut Pool) -> Sent {
         let mut sent = Sent::default();
+        let Ok(socket) = self.socket() else {
+            sent.dropped = batch.len() as u64;
+            pool.give_all(batch);
+            return sent;
+        };
         let mut at = 0;
         while at < batch.len() {
-            match self.socket.send(&batch[at..], frame) {
+            match socket.send(&batch[at..], frame) {
                 Ok(count) => {
                     for packet in &batch[at..at + count] {
                         sent.add(packet.len());
