@@ -4,6 +4,7 @@
 mod bench;
 mod demo;
 mod fuzz;
+mod kernel;
 mod layers;
 mod prepare;
 mod test;
@@ -21,6 +22,8 @@ usage: cargo xtask COMMAND [OPTION...]
   test [--full] [--install] [--require NAME,...]
                                        format, lints, layers and all tests; --install
                                        (or CI=true) first installs what some of them need
+  kernel [NAME]                        the tests that need the Open vSwitch module, in a
+                                       virtual machine
   layers                               check the crate edges against layers.txt
   vm [-c CPUS] [-m MEM] [-t SECONDS] [-o DIR] SCRIPT [ARG...]
                                        a bash script in a virtual machine whose kernel has
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::run(&args[1..]),
         Some("demo") => demo::run(),
         Some("layers") => layers::check(),
+        Some("kernel") => kernel::run(args.get(1).map(String::as_str)),
         Some("vm") => vm::run(&args[1..]),
         _ => Err(USAGE.to_string()),
     };

@@ -1,9 +1,11 @@
 //! `cargo xtask test`: everything that must hold before a change lands.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{layers, prepare};
+use crate::{kernel, layers, prepare, vm};
 
 /// What the command line asks for.
 #[derive(Default)]
@@ -67,8 +69,23 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             .env("PROPTEST_CASES", (USUAL_CASES * MORE_CASES).to_string());
     }
     step("tests", status(tests))?;
+    step("kernel tests", kernel_tests(&options, &skips))?;
     report_skips(&skips);
     Ok(())
+}
+
+/// Boots a machine for the tests that need the kernel's module, if there can be one.
+fn kernel_tests(options: &Options, skips: &PathBuf) -> Result<(), String> {
+    let Some(why) = vm::obstacle() else {
+        return kernel::run(None);
+    };
+    if options.require.split(',').any(|name| name == "kernel-vm") {
+        return Err(format!("needs kernel-vm: {why}"));
+    }
+    let line = format!("kernel tests: needs kernel-vm: {why}\n");
+    let log = OpenOptions::new().create(true).append(true).open(skips);
+    log.and_then(|mut file| file.write_all(line.as_bytes()))
+        .map_err(|e| format!("{}: {e}", skips.display()))
 }
 
 fn step(name: &str, result: Result<(), String>) -> Result<(), String> {

@@ -9,7 +9,7 @@ use net_dev::Device;
 use net_flow::{FlowKey, MiniKey};
 
 use crate::error::Error;
-use crate::upcall::UpcallHandler;
+use crate::upcall::{Dispatch, UpcallHandler};
 
 /// A port to be added.
 #[derive(Clone, Debug, Default)]
@@ -229,6 +229,27 @@ pub trait Datapath: Send + Sync {
     /// Looks at so many VLAN tags of a packet from now on (`other_config:vlan-limit`); 0 is as many as a key has
     /// room for.  A datapath begins with one.
     fn set_vlan_limit(&self, limit: u8);
+
+    /// Chooses how packets for the switch come to it (`other_config:upcall-dispatch`); without
+    /// meaning where there is no kernel in between.
+    fn set_dispatch(&self, _dispatch: Dispatch) {}
+
+    /// How packets for the switch come to it at the moment, for those who look; nothing where there
+    /// is no kernel in between.
+    fn dispatch_mode(&self) -> Option<String> {
+        None
+    }
+
+    /// Packets of a port that the switch had no time for, where they are told apart.
+    fn upcalls_lost(&self, _port: PortNo) -> u64 {
+        0
+    }
+
+    /// Removes ports that were there when the datapath was opened and that nobody has added since;
+    /// their names.
+    fn remove_leftovers(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Returns when every packet that a thread was working on when this was called is done.
     fn quiesce(&self);

@@ -11,4 +11,4 @@ pub use datapath::{
     Datapath, DatapathStats, DumpedFlow, Execute, FlowPut, FlowStats, PortInfo, PortSpec, PortStats,
 };
 pub use error::Error;
-pub use upcall::{Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
+pub use upcall::{Dispatch, Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};

@@ -63,3 +63,28 @@ pub trait UpcallHandler: Send + Sync {
     /// it returns.
     fn upcall(&self, upcall: &Upcall<'_>, now: Instant) -> Verdict;
 }
+
+/// How a kernel spreads packets for the switch over sockets (`other_config:upcall-dispatch`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dispatch {
+    /// A socket for each CPU, and when one overflows a socket for each port, for a while.
+    #[default]
+    Auto,
+    /// A socket for each CPU, where the kernel can do that.
+    PerCpu,
+    /// A socket for each port.
+    PerPort,
+}
+
+impl std::str::FromStr for Dispatch {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "per-cpu" => Ok(Self::PerCpu),
+            "per-port" => Ok(Self::PerPort),
+            _ => Err(()),
+        }
+    }
+}

@@ -12,7 +12,7 @@ mod set;
 pub mod text;
 pub mod tunnel;
 
-pub use action::{Action, Controller, SetField, SlowPath, UserCookie, Userspace};
+pub use action::{Action, Controller, Ct, Nat, SetField, SlowPath, UserCookie, Userspace};
 pub use attr::KeyAttr;
 pub use exec::{Effects, InFlight, Missing, execute, find_stateful};
 pub use features::Features;

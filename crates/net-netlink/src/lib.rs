@@ -10,8 +10,9 @@ pub mod genl;
 pub mod msg;
 pub mod ovs;
 pub mod route;
+pub mod tunnel;
 mod write;
 
 pub use attr::{Attr, Attrs};
-pub use msg::{BuildError, Builder, Header, KernelError, Message, Messages};
+pub use msg::{BuildError, Builder, Header, KernelError, Message, Messages, errno};
 pub use write::{AttrWriter, Nest};

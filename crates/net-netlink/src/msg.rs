@@ -146,6 +146,14 @@ impl From<KernelError> for std::io::Error {
     }
 }
 
+/// The system's error number behind an error, whether or not the kernel explained it.
+pub fn errno(error: &std::io::Error) -> Option<i32> {
+    error.raw_os_error().or_else(|| {
+        let inner = error.get_ref()?.downcast_ref::<KernelError>()?;
+        Some(inner.errno)
+    })
+}
+
 /// Iterates over the messages in a buffer; ends at the first that is malformed.
 #[derive(Clone, Copy, Debug)]
 pub struct Messages<'a> {
@@ -287,6 +295,18 @@ mod tests {
         let mut builder = Builder::new(16, 0);
         builder.put(1, &[0; 70000]);
         assert_eq!(builder.finish(1), Err(BuildError));
+    }
+
+    #[test]
+    fn an_error_number_survives_its_explanation() {
+        for text in ["", "because"] {
+            let error = KernelError {
+                errno: 17,
+                text: text.to_owned(),
+            };
+            assert_eq!(errno(&std::io::Error::from(error)), Some(17));
+        }
+        assert_eq!(errno(&std::io::Error::other("x")), None);
     }
 
     #[test]

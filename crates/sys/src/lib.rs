@@ -3,6 +3,7 @@
 //!
 //! This is the only crate with `unsafe` code; each block says why it is sound.
 
+pub mod clock;
 pub mod crash;
 pub mod ethtool;
 pub mod netlink;

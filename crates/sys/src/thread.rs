@@ -16,6 +16,29 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
         .collect())
 }
 
+/// One more than the highest number that a CPU of this machine may ever have: numbers have gaps, and
+/// CPUs come and go.
+///
+/// # Errors
+/// `/sys` is not there or says nothing that can be read.
+pub fn possible_cpus() -> io::Result<usize> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    last_cpu(&text).map(|last| last + 1).ok_or_else(|| {
+        let text = format!("CPU list '{}' cannot be read", text.trim());
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    })
+}
+
+/// The highest number in a list such as `0-3,8`.
+fn last_cpu(text: &str) -> Option<usize> {
+    let numbers = text.trim().split([',', '-']).map(str::parse::<usize>);
+    numbers
+        .collect::<Result<Vec<_>, _>>()
+        .ok()?
+        .into_iter()
+        .max()
+}
+
 /// Lets this thread run on `cpus` only.
 ///
 /// # Errors
@@ -44,6 +67,14 @@ pub fn raise_file_limit() -> io::Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_highest_cpu_of_a_list() {
+        assert_eq!(last_cpu("0-3,8\n"), Some(8));
+        assert_eq!(last_cpu("0"), Some(0));
+        assert_eq!(last_cpu(""), None);
+        assert!(possible_cpus().unwrap() >= allowed_cpus().unwrap().len());
+    }
 
     #[test]
     fn a_thread_stays_where_it_is_put() {

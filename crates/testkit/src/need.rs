@@ -21,6 +21,8 @@ pub enum Need {
     PythonOvs,
     /// The long cases were asked for.
     Full,
+    /// To run in `cargo xtask vm`, whose kernel has the Open vSwitch module.
+    KernelVm,
 }
 
 impl Need {
@@ -33,6 +35,7 @@ impl Need {
             Self::OsKen => "os-ken",
             Self::PythonOvs => "python-ovs",
             Self::Full => "full",
+            Self::KernelVm => "kernel-vm",
         }
     }
 
@@ -59,6 +62,10 @@ impl Need {
             Self::Full => {
                 let asked = std::env::var_os("SLUICE_FULL").is_some();
                 (!asked).then(|| "long: runs with --full".into())
+            }
+            Self::KernelVm => {
+                let inside = std::env::var_os("SLUICE_KERNEL_VM").is_some();
+                (!inside).then(|| "runs in `cargo xtask vm` alone".into())
             }
         }
     }

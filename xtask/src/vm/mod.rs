@@ -69,15 +69,32 @@ pub(crate) fn fetch_kernel() -> Result<(), String> {
     image::kernel().map(|_| ())
 }
 
+impl Job {
+    /// A script in a machine of the usual size.
+    pub(crate) fn new(script: PathBuf) -> Self {
+        Self {
+            cpus: 2,
+            memory: "2G".to_owned(),
+            limit: Duration::from_secs(900),
+            out: image::folder().join("out"),
+            script,
+            args: Vec::new(),
+        }
+    }
+}
+
+/// Where everything of the machine is kept.
+pub(crate) fn folder() -> PathBuf {
+    image::folder()
+}
+
+/// Why there can be no machine here, in one line, or nothing.
+pub(crate) fn obstacle() -> Option<String> {
+    image::missing_tools()
+}
+
 fn parse(args: &[String]) -> Result<Job, String> {
-    let mut job = Job {
-        cpus: 2,
-        memory: "2G".to_owned(),
-        limit: Duration::from_secs(900),
-        out: image::folder().join("out"),
-        script: PathBuf::new(),
-        args: Vec::new(),
-    };
+    let mut job = Job::new(PathBuf::new());
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let mut value = || {

@@ -20,6 +20,7 @@ const PROBE: u16 = 8;
 const MRU: u16 = 9;
 const LEN: u16 = 10;
 const HASH: u16 = 11;
+const UPCALL_PID: u16 = 12;
 
 /// Why a packet comes to the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +114,9 @@ pub struct Execute<'a> {
     pub actions: &'a [u8],
     /// What the kernel knew of it.
     pub extra: Extra,
+    /// The socket for packets that come back to the switch on the way, so that those of one flow
+    /// stay in order; kernels that do not know it pass it over.
+    pub upcall_pid: Option<u32>,
     /// Only asks whether the kernel would do it: what it refuses is not logged.
     pub probe: bool,
 }
@@ -133,6 +137,9 @@ pub fn execute(family: u16, dp: u32, execute: &Execute<'_>, flags: u16) -> Build
     }
     if let Some(hash) = execute.extra.hash {
         builder.put(HASH, &hash.to_ne_bytes());
+    }
+    if let Some(pid) = execute.upcall_pid {
+        builder.put_u32(UPCALL_PID, pid);
     }
     builder
 }
@@ -179,6 +186,7 @@ mod tests {
             key: &[3; 4],
             actions: &[4; 4],
             extra,
+            upcall_pid: Some(5),
             probe: true,
         };
         let bytes = sent(execute(33, 7, &request, 0));
@@ -193,6 +201,7 @@ mod tests {
                 &[8, 0, 3, 0, 4, 4, 4, 4],
                 &[4, 0, 8, 0],
                 &[6, 0, 9, 0, 9, 0, 0, 0],
+                &[8, 0, 12, 0, 5, 0, 0, 0],
             ]
             .concat()
         );

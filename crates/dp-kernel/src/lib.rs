@@ -1,0 +1,19 @@
+//! The Linux kernel's datapath, over generic netlink.
+//!
+//! Ports and flows live in the kernel and stay when the process ends; opening a datapath that is
+//! there takes over what it has.  Packets that the kernel has no flow for come to handler threads
+//! (`upcall`).  What a kernel can do is asked, never assumed: from 4.18 on.
+#![forbid(unsafe_code)]
+
+mod datapath;
+mod events;
+mod flow;
+mod kernel;
+mod kind;
+mod links;
+mod ports;
+mod probe;
+mod shared;
+mod upcall;
+
+pub use datapath::{KernelDatapath, Options, delete, find_module, list};

@@ -1,0 +1,272 @@
+//! One round of upcalls: the switch decides on each, and what it decided goes to the kernel in one
+//! train of messages.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::Instant;
+use dp_api::{Upcall as SwitchUpcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
+use dp_lang::netlink::{decode_cookie, decode_key, ufid_to_bytes};
+use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
+use dp_lang::{Action, PortNo, Ufid};
+use net_flow::{FlowKey, FlowMask, MiniKey, slot};
+use net_netlink::errno as number_of;
+use net_netlink::ovs::flow::{self, FlowPut};
+use net_netlink::ovs::packet::{Execute, Upcall, Why, execute};
+use net_nlsock::{Answer, Socket, Train};
+use net_packet::Packet;
+
+use super::item::Item;
+use super::queue::Group;
+use crate::flow::{encode, encode_list};
+use crate::kernel::errno;
+use crate::shared::Shared;
+
+/// What a message of the train was for, in case the kernel refuses it.
+enum Purpose {
+    Execute(MiniKey, Arc<[Action]>),
+    Put(Box<Pending>),
+}
+
+/// Packets and flows on their way to the kernel.
+pub(crate) struct Server {
+    socket: Socket,
+    train: Train,
+    purposes: Vec<Purpose>,
+}
+
+/// A flow that follows the packets that it was made for.
+struct Pending {
+    ufid: Ufid,
+    key: FlowKey,
+    mask: FlowMask,
+    actions: Arc<[Action]>,
+    raw_key: Vec<u8>,
+}
+
+impl Server {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self {
+            socket,
+            train: Train::new(),
+            purposes: Vec::new(),
+        }
+    }
+
+    /// Serves groups of upcalls, each of one flow.
+    pub(crate) fn serve(&mut self, shared: &Shared, groups: &[Group<Item>], now: Instant) {
+        let switch = shared.switch.load();
+        let Some(switch) = switch.as_ref() else {
+            let count = groups.iter().map(Vec::len).sum::<usize>();
+            shared.lost.fetch_add(count as u64, Ordering::Relaxed);
+            return;
+        };
+        let mut put = HashSet::new();
+        for group in groups {
+            let mut pending: Option<Pending> = None;
+            for item in group {
+                let Some(upcall) = item.upcall() else {
+                    continue;
+                };
+                let from = (&upcall, item.pid());
+                let flow = self.decide(shared, &*switch.0, from, now);
+                pending = pending.or(flow);
+            }
+            if let Some(pending) = pending
+                && put.insert(pending.ufid)
+            {
+                self.put(shared, pending);
+            }
+        }
+        self.send(shared);
+    }
+
+    /// Has the switch decide on one packet and adds it to the train.  Returns the flow that is to
+    /// follow it.
+    fn decide(
+        &mut self,
+        shared: &Shared,
+        switch: &dyn UpcallHandler,
+        (upcall, pid): (&Upcall<'_>, u32),
+        now: Instant,
+    ) -> Option<Pending> {
+        let Some(key) = key_of(shared, upcall) else {
+            shared.lost.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let cookie = upcall.userdata.map(decode_cookie);
+        let kind = match upcall.why {
+            Why::Miss => UpcallKind::Miss,
+            Why::Action => UpcallKind::Action(cookie.as_ref()),
+        };
+        let asked = SwitchUpcall {
+            kind,
+            packet: upcall.packet,
+            key: &key,
+        };
+        let verdict = switch.upcall(&asked, now);
+        if !verdict.actions.is_empty() {
+            self.execute(shared, (upcall, pid), &key, &verdict.actions);
+        }
+        let wanted = upcall.why == Why::Miss && verdict.install;
+        wanted.then(|| pending(upcall, key, &verdict))
+    }
+
+    fn execute(
+        &mut self,
+        shared: &Shared,
+        (upcall, pid): (&Upcall<'_>, u32),
+        key: &FlowKey,
+        actions: &Arc<[Action]>,
+    ) {
+        let port = PortNo(key.get(slot::IN_PORT) as u32);
+        let bytes = match encode_list(shared, actions, port) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                log_execute(shared, key, actions, &error.to_string());
+                return;
+            }
+        };
+        let request = Execute {
+            packet: upcall.packet,
+            key: upcall.key.bytes(),
+            actions: &bytes,
+            extra: upcall.extra,
+            // What comes back of it stays in order behind what waits there.
+            upcall_pid: Some(pid),
+            probe: false,
+        };
+        let family = shared.kernel.families.packet;
+        let mut message = execute(family, shared.dp, &request, 0);
+        match self.train.push(&mut message) {
+            Ok(_) => {
+                let purpose = Purpose::Execute(MiniKey::new(key), actions.clone());
+                self.purposes.push(purpose);
+            }
+            Err(error) => log_execute(shared, key, actions, &error.to_string()),
+        }
+    }
+
+    fn put(&mut self, shared: &Shared, pending: Pending) {
+        let Pending {
+            ufid,
+            key,
+            mask,
+            actions,
+            raw_key,
+        } = &pending;
+        let encoded = match encode(shared, key, mask, actions, Some(raw_key)) {
+            Ok(encoded) => encoded,
+            Err(error) => return pending.log(shared, &error.to_string()),
+        };
+        let id = ufid_to_bytes(*ufid);
+        let request = FlowPut {
+            ufid: shared.features.ufid.then_some(&id),
+            key: &encoded.key,
+            mask: Some(&encoded.mask),
+            actions: Some(&encoded.actions),
+            create: true,
+            replace: false,
+            clear: false,
+            probe: false,
+        };
+        let family = shared.kernel.families.flow;
+        let mut message = flow::put(family, shared.dp, &request, 0);
+        match self.train.push(&mut message) {
+            Ok(_) => self.purposes.push(Purpose::Put(Box::new(pending))),
+            Err(error) => pending.log(shared, &error.to_string()),
+        }
+    }
+
+    /// Sends the train, and says what the kernel refused.
+    fn send(&mut self, shared: &Shared) {
+        if self.train.is_empty() {
+            return;
+        }
+        let purposes = std::mem::take(&mut self.purposes);
+        let outcome = self.socket.run(&mut self.train, |index, answer| {
+            let (Answer::Outcome(Err(error)), Some(purpose)) = (answer, purposes.get(index)) else {
+                return;
+            };
+            refused(shared, purpose, &error);
+        });
+        if let Err(error) = outcome {
+            let why = base::errno_text(&error);
+            base::log_limited!(
+                Warn,
+                "dpif_netlink",
+                (1, 5),
+                "{}: packets could not be sent back ({why})",
+                shared.display_name()
+            );
+            self.train.clear();
+        }
+    }
+}
+
+/// The key of a packet: metadata as the kernel says, header fields as they are in the packet.
+fn key_of(shared: &Shared, upcall: &Upcall<'_>) -> Option<FlowKey> {
+    let said = decode_key(upcall.key).ok()?;
+    let mut key = net_flow::metadata(&said);
+    net_flow::extract(
+        &mut Packet::from_frame(upcall.packet),
+        &mut key,
+        shared.vlan_limit(),
+    );
+    Some(key)
+}
+
+fn pending(upcall: &Upcall<'_>, key: FlowKey, verdict: &Verdict) -> Pending {
+    let mask = flow_mask(&verdict.mask);
+    let mini_mask = MiniKey::new(mask.as_key());
+    let actions = verdict.flow_actions.as_ref().unwrap_or(&verdict.actions);
+    Pending {
+        ufid: Ufid::of(&MiniKey::under(&key, &mask), &mini_mask),
+        key,
+        mask,
+        actions: actions.clone(),
+        raw_key: upcall.key.bytes().to_vec(),
+    }
+}
+
+fn refused(shared: &Shared, purpose: &Purpose, error: &io::Error) {
+    let why = base::errno_text(error);
+    match purpose {
+        // Another handler was faster, or the port went meanwhile.
+        Purpose::Put(..) if number_of(error) == Some(errno::EEXIST) => {}
+        _ if number_of(error) == Some(errno::ENODEV) => {}
+        Purpose::Put(pending) => pending.log(shared, &why),
+        Purpose::Execute(key, actions) => log_execute(shared, &key.expand(), actions, &why),
+    }
+}
+
+fn log_execute(shared: &Shared, key: &FlowKey, actions: &[Action], why: &str) {
+    let names = PortNames::none();
+    base::log_limited!(
+        Warn,
+        "dpif",
+        (60, 5),
+        "{}: execute {} failed ({why}) on packet {}",
+        shared.display_name(),
+        format_actions(actions, &names),
+        format_flow(key, None, &names, FlowFormat::default())
+    );
+}
+
+impl Pending {
+    fn log(&self, shared: &Shared, why: &str) {
+        let names = PortNames::none();
+        base::log_limited!(
+            Warn,
+            "dpif",
+            (60, 5),
+            "{}: failed to put[create] ({why}) ufid:{} {}, actions:{}",
+            shared.display_name(),
+            self.ufid,
+            format_flow(&self.key, Some(&self.mask), &names, FlowFormat::default()),
+            format_actions(&self.actions, &names)
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! The tests that need the kernel's Open vSwitch module: built here, run in one virtual machine.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::{layers, vm};
+
+/// Time for all of them, with an emulated processor.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// What the machine runs: the programs that are given, and whether one failed.
+const SCRIPT: &str = "\
+export SLUICE_KERNEL_VM=1 RUST_BACKTRACE=1
+failed=0
+for program in \"$@\"; do
+    echo \"--- ${program##*/}\"
+    \"$program\" --test-threads=1 || failed=1
+done
+exit $failed
+";
+
+/// Runs the tests, of which those whose names hold `filter` alone if it is given.
+///
+/// # Errors
+/// Some failed, or the machine does not run.
+pub(crate) fn run(filter: Option<&str>) -> Result<(), String> {
+    let programs = build()?;
+    let script = vm::folder().join("kernel-tests");
+    fs::create_dir_all(vm::folder()).map_err(|e| e.to_string())?;
+    let text = match filter {
+        None => SCRIPT.to_owned(),
+        Some(filter) => SCRIPT.replace("--test-threads=1", &format!("--test-threads=1 '{filter}'")),
+    };
+    fs::write(&script, text).map_err(|e| format!("{}: {e}", script.display()))?;
+    let args = programs.iter().map(|p| p.display().to_string()).collect();
+    let mut job = vm::Job::new(script);
+    job.args = args;
+    job.limit = LIMIT;
+    vm::run_job(&job)
+}
+
+/// Builds all test programs called `kernel`.
+fn build() -> Result<Vec<PathBuf>, String> {
+    let output = layers::cargo()
+        .args(["test", "--workspace", "--no-run", "--test", "kernel"])
+        .args(["--quiet", "--message-format=json"])
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|e| format!("cargo: {e}"))?;
+    if !output.status.success() {
+        return Err("the kernel's tests do not build".into());
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    Ok(text.lines().filter_map(executable).collect())
+}
+
+/// The test program that a line of cargo's messages tells of.
+fn executable(line: &str) -> Option<PathBuf> {
+    let is_test = line.contains("\"kind\":[\"test\"]");
+    let (_, rest) = line.split_once("\"executable\":\"").filter(|_| is_test)?;
+    let (path, _) = rest.split_once('"')?;
+    Some(PathBuf::from(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_found_in_cargos_messages() {
+        let line = r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"kernel"},"executable":"/t/kernel-1","fresh":true}"#;
+        assert_eq!(executable(line), Some(PathBuf::from("/t/kernel-1")));
+        let library = line.replace("test\"]", "lib\"]");
+        assert_eq!(executable(&library), None);
+        assert_eq!(executable("{\"executable\":null}"), None);
+    }
+}
