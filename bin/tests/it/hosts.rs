@@ -133,3 +133,64 @@ fn a_device_that_is_not_there_is_reported_and_hurts_nobody() {
     );
     assert_eq!(answered(&one, &two, 5), 5, "{}", running.report());
 }
+
+#[test]
+fn links_and_mirrors_are_reported() {
+    if !need("links_and_mirrors_are_reported", HOSTS) {
+        return;
+    }
+    let running = ours().start(&[]).unwrap();
+    let id = |running: &Running| {
+        let column = ["get", "bridge", "br0", "datapath_id"];
+        running.tool("ovs-vsctl", &column).unwrap()
+    };
+    let before = id(&running);
+    let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+    // Nobody gave out the address of such a pair, so the bridge does not take it over.
+    assert_eq!(id(&running), before);
+    let of_port = |columns: &[&str]| {
+        let words: Vec<&str> = ["get", "interface", "host1"]
+            .iter()
+            .chain(columns)
+            .copied()
+            .collect();
+        running.tool("ovs-vsctl", &words).unwrap()
+    };
+    assert_eq!(
+        of_port(&["duplex", "link_speed", "status:tx_tcp_seg_offload"]),
+        "full\n10000000000\n\"true\"\n"
+    );
+    let _three = host(&running, 3, &[]);
+    let mirror = [
+        "--id=@p",
+        "get",
+        "port",
+        "host3",
+        "--",
+        "--id=@m",
+        "create",
+        "mirror",
+        "name=m",
+        "select_all=true",
+        "output_port=@p",
+        "--",
+        "set",
+        "bridge",
+        "br0",
+        "mirrors=@m",
+    ];
+    running.tool("ovs-vsctl", &mirror).unwrap();
+    acquaint(&one, &two);
+    assert_eq!(answered(&one, &two, 5), 5, "{}", running.report());
+    // Ten packets of pings at least, all of which were copied; written every five seconds.
+    let wait = [
+        "--timeout=20",
+        "wait-until",
+        "mirror",
+        "m",
+        "statistics:tx_packets>=10",
+    ];
+    running
+        .tool("ovs-vsctl", &wait)
+        .unwrap_or_else(|e| panic!("{e}\n{}", running.report()));
+}

@@ -111,6 +111,11 @@ impl SymbolTable {
         Some(symbol.uuid)
     }
 
+    /// Whether `name` was used or defined.
+    pub fn contains(&self, name: &str) -> bool {
+        self.symbols.contains_key(name)
+    }
+
     /// A UUID for a row without a name.
     pub fn new_uuid(&mut self) -> Uuid {
         self.source.next_uuid()

@@ -1,6 +1,6 @@
 //! What drivers say about links, in OpenFlow's terms.
 
-use net_dev::{Features, Modes};
+use net_dev::{Features, Modes, TxOffloads};
 use sys::ethtool;
 
 /// Bits of ethtool's first word of link modes, with those of [`Modes`].
@@ -66,6 +66,12 @@ pub(crate) fn features(name: &str) -> Features {
         full_duplex: link.full_duplex,
     }
 }
+
+/// Packets go to the kernel with a header that says what is still to be computed.
+pub(crate) const TX_OFFLOADS: TxOffloads = TxOffloads {
+    l4_checksum: true,
+    tcp_segments: true,
+};
 
 /// The `status` column's part that the driver gives.
 pub(crate) fn status(name: &str) -> Vec<(String, String)> {

@@ -23,9 +23,12 @@ pub(crate) struct LinkHandle {
     pub(crate) name: String,
     routes: Arc<Mutex<Routes>>,
     state: Mutex<DeviceState>,
+    /// How often the kernel had seen the carrier come or go when this was last told.
+    seen_resets: AtomicU64,
     changes: AtomicU64,
 }
 
+/// The state but for the carrier's resets, which count from when we began to look.
 fn state_of(link: &Link) -> DeviceState {
     DeviceState {
         present: true,
@@ -34,7 +37,7 @@ fn state_of(link: &Link) -> DeviceState {
         mtu: link.mtu,
         up: link.is_up(),
         carrier: link.has_carrier(),
-        carrier_resets: u64::from(link.carrier_changes),
+        carrier_resets: 0,
     }
 }
 
@@ -46,6 +49,7 @@ impl LinkHandle {
             name: name.to_owned(),
             routes: routes.clone(),
             state: Mutex::new(state_of(&link)),
+            seen_resets: AtomicU64::new(link.carrier_changes.into()),
             changes: AtomicU64::new(1),
         })
     }
@@ -64,9 +68,17 @@ impl LinkHandle {
 
     /// Takes over what the kernel says of the link; true if it is another device than before.
     pub(crate) fn update(&self, link: &Link) -> bool {
-        let new = state_of(link);
+        let mut new = state_of(link);
         let mut state = lock(&self.state);
         let other = state.ifindex != new.ifindex;
+        let resets = u64::from(link.carrier_changes);
+        let before = self.seen_resets.swap(resets, Ordering::Relaxed);
+        let since = if other {
+            u64::from(state.carrier != new.carrier)
+        } else {
+            resets.saturating_sub(before)
+        };
+        new.carrier_resets = state.carrier_resets + since;
         if *state != new {
             *state = new;
             self.changes.fetch_add(1, Ordering::Relaxed);

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
-use net_dev::{Device, DeviceState, DeviceStats, Features, Receiver, Sent};
+use net_dev::{Device, DeviceState, DeviceStats, Features, Receiver, Sent, TxOffloads};
 use net_nlsock::route::Routes;
 use net_packet::segment::accept_virtio;
 use net_packet::{Batch, EthAddr, Pool, VirtioHeader};
@@ -121,6 +121,10 @@ impl Device for TapDevice {
 
     fn features(&self) -> Features {
         features::features(&self.link.name)
+    }
+
+    fn tx_offloads(&self) -> TxOffloads {
+        features::TX_OFFLOADS
     }
 
     fn status(&self) -> Vec<(String, String)> {

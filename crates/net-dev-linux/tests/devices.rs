@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use net_dev::{Device, Provider, Receiver};
+use net_dev::{Device, Modes, Provider, Receiver};
 use net_dev_linux::LinuxProvider;
 use net_netlink::route::{Address, LinkRef, VethEnd};
 use net_nlsock::route::Routes;
@@ -109,7 +109,7 @@ fn tcp_passes_whole_between_two_veths() {
     assert!(longest.into_inner() > 30_000, "packets were cut");
     let stats = p1.stats().unwrap();
     assert!(stats.rx_bytes.unwrap() > 4_000_000);
-    assert_eq!(p1.features().speed, None);
+    assert_eq!(p1.state().carrier_resets, 0);
 }
 
 #[test]
@@ -197,4 +197,22 @@ fn a_tap_carries_the_hosts_packets_with_their_offloads() {
     assert!(batch.iter().any(|p| p.data()[6..12] == mac.0));
     let again = provider.open("br0", "system").unwrap_err();
     assert_eq!(again.kind(), std::io::ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn a_veth_tells_of_its_link() {
+    if !need("a_veth_tells_of_its_link", &[Need::Netns]) {
+        return;
+    }
+    let ns = NetNs::create().unwrap();
+    let mut routes = Routes::open_in(&ns).unwrap();
+    veth(&mut routes, "p1", "h1");
+    let features = ns.run(|| {
+        let provider = LinuxProvider::new().unwrap();
+        provider.open("p1", "system").unwrap().features()
+    });
+    let features = features.unwrap();
+    assert_eq!(features.speed, Some(10_000));
+    assert_eq!(features.full_duplex, Some(true));
+    assert_eq!(features.current, Modes(Modes::FULL_10G | Modes::COPPER));
 }

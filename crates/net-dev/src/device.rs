@@ -93,6 +93,15 @@ pub struct Features {
     pub full_duplex: Option<bool>,
 }
 
+/// What a device completes in packets that it sends, so that nobody else has to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxOffloads {
+    /// Checksums of TCP and UDP.
+    pub l4_checksum: bool,
+    /// Segments of TCP.
+    pub tcp_segments: bool,
+}
+
 /// What became of a batch that was to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
@@ -172,6 +181,11 @@ pub trait Device: Send + Sync + Debug + Any {
     /// What its link can do and does.
     fn features(&self) -> Features {
         Features::default()
+    }
+
+    /// What it completes in packets that it sends.
+    fn tx_offloads(&self) -> TxOffloads {
+        TxOffloads::default()
     }
 
     /// What its driver says of itself: the `status` column.

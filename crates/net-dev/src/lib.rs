@@ -10,7 +10,7 @@ pub mod pair;
 pub mod pcap;
 mod provider;
 
-pub use device::{Device, DeviceState, DeviceStats, Features, Modes, Receiver, Sent};
+pub use device::{Device, DeviceState, DeviceStats, Features, Modes, Receiver, Sent, TxOffloads};
 pub use dummy::{DummyDevice, DummyLevel, DummyProvider};
 pub use pair::MemoryDevice;
 pub use provider::{Provider, Providers};

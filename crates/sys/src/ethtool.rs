@@ -63,9 +63,9 @@ struct LinkSettings {
     port: u8,
     phy_address: u8,
     autoneg: u8,
-    mdix: [u8; 2],
+    mdio_and_mdix: [u8; 3],
     mask_words: i8,
-    reserved1: [u8; 5],
+    reserved1: [u8; 4],
     reserved: [u32; 7],
     masks: [u32; 3 * MASK_WORDS],
 }
@@ -106,9 +106,9 @@ pub fn link(name: &str) -> io::Result<Link> {
         port: 0,
         phy_address: 0,
         autoneg: 0,
-        mdix: [0; 2],
+        mdio_and_mdix: [0; 3],
         mask_words: 0,
-        reserved1: [0; 5],
+        reserved1: [0; 4],
         reserved: [0; 7],
         masks: [0; 3 * MASK_WORDS],
     };

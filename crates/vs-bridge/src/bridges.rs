@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::Instant;
-use db_client::{Client, Layout, Outcome, Ticket, Transaction};
+use db_client::{Client, Layout, Outcome, TableId, Ticket, Transaction};
 use db_model::{Atom, DatabaseSchema, Datum, OPEN_VSWITCH_SCHEMA, Uuid};
 use vs_switch::status::Changes;
 
@@ -244,6 +244,9 @@ impl Bridges {
                 }
             }
         }
+        if statistics {
+            self.write_mirrors(target, &mut writer);
+        }
         if !self.wrote_types {
             let (datapaths, interfaces) = target.types();
             writer.root_set(root, "datapath_types", &datapaths);
@@ -256,16 +259,47 @@ impl Bridges {
         }
     }
 
+    fn write_mirrors(&self, target: &dyn Target, writer: &mut StatusWriter<'_>) {
+        for (name, desired) in &self.watcher.desired().bridges {
+            if desired.config.mirrors.is_empty() {
+                continue;
+            }
+            let Some(bridge) = self.watcher.bridge(name) else {
+                continue;
+            };
+            for (mirror, packets, bytes) in target.mirror_statistics(name) {
+                let table = self.tables.mirror.id;
+                let row = self.row_of(bridge, "mirrors", table, "name", &mirror);
+                if let Some(row) = row {
+                    writer.mirror(row, packets, bytes);
+                }
+            }
+        }
+    }
+
     fn controller_row(&self, bridge: Uuid, target: &str) -> Option<Uuid> {
+        let table = self.tables.controller.id;
+        self.row_of(bridge, "controller", table, "target", target)
+    }
+
+    /// The row of `table` among those in a bridge's `column` whose column `key` has `value`.
+    fn row_of(
+        &self,
+        bridge: Uuid,
+        column: &str,
+        table: TableId,
+        key: &str,
+        value: &str,
+    ) -> Option<Uuid> {
         let replica = self.client.replica();
-        let (table, controllers) = (self.tables.bridge.id, self.tables.controller.id);
-        let column = replica.layout()[table].column("controller")?;
-        let name = replica.layout()[controllers].column("target")?;
-        let set = replica.row(table, bridge)?.get(column).as_set();
+        let bridges = self.tables.bridge.id;
+        let column = replica.layout()[bridges].column(column)?;
+        let key = replica.layout()[table].column(key)?;
+        let set = replica.row(bridges, bridge)?.get(column).as_set();
         set.iter().find_map(|atom| match atom {
             Atom::Uuid(uuid) => {
-                let row = replica.row(controllers, *uuid)?;
-                (row.get(name).as_str() == Some(target)).then_some(*uuid)
+                let row = replica.row(table, *uuid)?;
+                (row.get(key).as_str() == Some(value)).then_some(*uuid)
             }
             _ => None,
         })

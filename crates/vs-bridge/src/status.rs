@@ -55,10 +55,21 @@ impl StatusWriter<'_> {
 
     /// The statistics of an interface.
     pub(crate) fn statistics(&mut self, row: Uuid, statistics: &InterfaceStatistics) {
-        let pair =
-            |(name, value): &(String, i64)| (Atom::string(name.as_str()), Atom::Integer(*value));
-        let datum = Datum::from_map(statistics.iter().map(pair).collect()).unwrap_or(Datum::EMPTY);
-        self.set(self.tables.interface.id, row, "statistics", datum);
+        let counts = statistics.iter().map(|(name, value)| (&name[..], *value));
+        self.set(
+            self.tables.interface.id,
+            row,
+            "statistics",
+            counters(counts),
+        );
+    }
+
+    /// The statistics of a mirror.
+    pub(crate) fn mirror(&mut self, row: Uuid, packets: u64, bytes: u64) {
+        let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let counts = [("tx_packets", whole(packets)), ("tx_bytes", whole(bytes))];
+        let table = self.tables.mirror.id;
+        self.set(table, row, "statistics", counters(counts.into_iter()));
     }
 
     /// The columns of a bridge.
@@ -115,6 +126,11 @@ fn set(atom: Option<Atom>) -> Datum {
 
 fn integers(value: Option<i64>) -> Datum {
     set(value.map(Atom::Integer))
+}
+
+fn counters<'a>(counts: impl Iterator<Item = (&'a str, i64)>) -> Datum {
+    let pair = |(name, value)| (Atom::string(name), Atom::Integer(value));
+    Datum::from_map(counts.map(pair).collect()).unwrap_or(Datum::EMPTY)
 }
 
 fn texts(pairs: &[(String, String)]) -> Datum {

@@ -126,7 +126,7 @@ const COLUMNS: [(&str, &[&str], &[&str]); 7] = [
             "output_vlan",
             "snaplen",
         ],
-        &[],
+        &["statistics"],
     ),
     (
         "Flow_Table",

@@ -22,6 +22,9 @@ pub trait Target {
     /// What an interface has counted.
     fn interface_statistics(&self, bridge: &str, interface: &str) -> Option<InterfaceStatistics>;
 
+    /// What the mirrors of a bridge have copied: name, packets, bytes.
+    fn mirror_statistics(&self, bridge: &str) -> Vec<(String, u64, u64)>;
+
     /// Where a bridge stands.
     fn bridge_status(&self, bridge: &str) -> Option<BridgeStatus>;
 

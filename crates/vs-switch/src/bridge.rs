@@ -130,14 +130,18 @@ impl Bridge {
     }
 
     /// Chooses its address and its id anew: what the configuration says, else the lowest
-    /// address among its ports.  Returns whether the address changed.
+    /// address among its ports that was given out by a manufacturer.  Returns whether the
+    /// address changed.
     pub(crate) fn choose_mac(&mut self) -> bool {
-        let local = &self.config.name;
-        let of_ports = self.interfaces.values().filter(|i| i.config.name != *local);
-        let macs = of_ports
-            .filter(|i| i.config.kind != "internal" && i.is_up_and_running())
-            .map(|i| EthAddr(i.mac()))
-            .filter(|mac| !mac.is_zero() && !mac.is_multicast());
+        let mirrors = self.config.mirrors.iter();
+        let outputs: Vec<&String> = mirrors.filter_map(|m| m.output_port.as_ref()).collect();
+        let ports = self.ports.values().map(|port| &port.config);
+        let macs = ports
+            .filter(|port| port.name != self.config.name && !outputs.contains(&&port.name))
+            .filter_map(|port| self.mac_of(port))
+            .filter(|mac| {
+                !mac.is_zero() && !mac.is_multicast() && !mac.is_local() && !mac.is_reserved()
+            });
         let configured = self.config.hwaddr.map(EthAddr::from_u64);
         let mac = configured
             .or_else(|| macs.min())
@@ -146,6 +150,17 @@ impl Bridge {
         self.mac = mac;
         self.datapath_id = self.config.datapath_id.unwrap_or_else(|| mac.to_u64());
         changed
+    }
+
+    /// The address that stands for a port: the one it is given, or that of its first interface.
+    fn mac_of(&self, port: &PortConfig) -> Option<EthAddr> {
+        if let Some(mac) = port.mac {
+            return Some(EthAddr::from_u64(mac));
+        }
+        let first = port.interfaces.keys().next()?;
+        let interface = self.interfaces.get(first);
+        let interface = interface.filter(|i| i.is_up_and_running())?;
+        Some(EthAddr(interface.mac()))
     }
 
     pub(crate) fn model_config(&self) -> ModelConfig {

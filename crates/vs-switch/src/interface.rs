@@ -194,6 +194,31 @@ impl Interface {
         status
     }
 
+    /// What of the `status` column tells which work the device does in packets that it sends.
+    pub(crate) fn offload_status(&self) -> Vec<(String, String)> {
+        // Of taps the original does not tell.
+        let told = |device: &&Arc<dyn Device>| self.was_present && device.kind() != "tap";
+        let Some(device) = self.device().filter(told) else {
+            return Vec::new();
+        };
+        let offloads = device.tx_offloads();
+        let all = [
+            ("ip_csum", false),
+            ("tcp_csum", offloads.l4_checksum),
+            ("udp_csum", offloads.l4_checksum),
+            ("sctp_csum", false),
+            ("tcp_seg", offloads.tcp_segments),
+            ("vxlan_tso", false),
+            ("gre_tso", false),
+            ("geneve_tso", false),
+            ("out_ip_csum", false),
+            ("out_udp_csum", false),
+        ];
+        let pair =
+            |(name, is_there): (&str, bool)| (format!("tx_{name}_offload"), is_there.to_string());
+        all.map(pair).to_vec()
+    }
+
     /// The `statistics` column.
     pub(crate) fn statistics(&self) -> InterfaceStatistics {
         let mut column = InterfaceStatistics::new();

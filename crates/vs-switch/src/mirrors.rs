@@ -78,6 +78,19 @@ impl Bridge {
         self.mirrors = mirrors;
     }
 
+    pub(crate) fn has_mirrors(&self) -> bool {
+        !self.mirrors.is_empty()
+    }
+
+    /// What each mirror has copied: name, packets, bytes.
+    pub(crate) fn mirror_statistics(&self) -> Vec<(String, u64, u64)> {
+        let counted = self.mirrors.iter().map(|mirror| {
+            let [packets, bytes] = mirror.counters.read();
+            (mirror.config.name.clone(), packets, bytes)
+        });
+        counted.collect()
+    }
+
     pub(crate) fn view_mirrors(&self) -> Arc<[Mirror]> {
         let all = self.mirrors.iter();
         all.filter_map(|mirror| self.view_mirror(mirror)).collect()

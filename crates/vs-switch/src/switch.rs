@@ -377,8 +377,15 @@ impl Switch {
                 ..InterfaceStatus::default()
             });
         }
-        let interface = self.bridges.get(bridge)?.interfaces.get(interface)?;
-        Some(interface.status())
+        let owner = self.bridges.get(bridge)?;
+        let interface = owner.interfaces.get(interface)?;
+        let mut status = interface.status();
+        let backer = self.backers.get(&owner.kind);
+        if backer.is_some_and(|backer| backer.datapath.is_userspace()) {
+            // Where this process sends the packets, it tells what devices spare it.
+            status.status.extend(interface.offload_status());
+        }
+        Some(status)
     }
 
     /// What an interface has counted.
@@ -389,6 +396,22 @@ impl Switch {
     ) -> Option<InterfaceStatistics> {
         let interface = self.bridges.get(bridge)?.interfaces.get(interface)?;
         Some(interface.statistics())
+    }
+
+    /// What the mirrors of a bridge have copied: name, packets, bytes.
+    pub fn mirror_statistics(&self, bridge: &str) -> Vec<(String, u64, u64)> {
+        let Some(bridge) = self.bridges.get(bridge) else {
+            return Vec::new();
+        };
+        if let Some(backer) = self
+            .backers
+            .get(&bridge.kind)
+            .filter(|_| bridge.has_mirrors())
+        {
+            // Counters that cannot be had now are those of a moment ago.
+            let _ = backer.update_counters(self.env.clock.now(), &self.env.clock);
+        }
+        bridge.mirror_statistics()
     }
 
     /// Where a bridge stands.

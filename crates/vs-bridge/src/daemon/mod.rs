@@ -65,6 +65,10 @@ impl Target for Switch {
         Self::interface_statistics(self, bridge, interface)
     }
 
+    fn mirror_statistics(&self, bridge: &str) -> Vec<(String, u64, u64)> {
+        Self::mirror_statistics(self, bridge)
+    }
+
     fn bridge_status(&self, bridge: &str) -> Option<BridgeStatus> {
         Self::bridge_status(self, bridge)
     }

@@ -48,6 +48,22 @@ impl Symbols {
         Ok(uuid)
     }
 
+    /// Has `@name` stand for a row that is there.
+    ///
+    /// # Errors
+    /// The message to print: it is no such name, or was used before, when it could only have
+    /// meant a row that is yet to be created.
+    pub fn name_row(&mut self, name: &str, row: Uuid) -> Result<(), String> {
+        if self.table.contains(name) {
+            return Err(format!(
+                "row id \"{name}\" specified on \"get\" command was used before it was defined"
+            ));
+        }
+        self.define(name, Some(row))?;
+        self.keep(row);
+        Ok(())
+    }
+
     /// Notes that the row needs no reference in order to live.
     pub fn keep(&mut self, uuid: Uuid) {
         self.strong.insert(uuid);

@@ -217,3 +217,19 @@ fn zones_have_policies_and_limits() {
         "limit (-1) out of range"
     );
 }
+
+#[test]
+fn a_row_gets_its_name_before_that_is_used() {
+    let s = TestServer::start();
+    s.ok("add-br a -- add-port a a1");
+    let mirror = "--id=@m create mirror name=m output_port=@p";
+    let name = "--id=@p get port a1";
+    let set = "set bridge a mirrors=@m";
+    assert_eq!(
+        s.fails(&format!("{mirror} -- {name} -- {set}")),
+        "row id \"@p\" specified on \"get\" command was used before it was defined"
+    );
+    s.ok(&format!("{name} -- {mirror} -- {set}"));
+    let port = s.ok("get port a1 _uuid");
+    assert_eq!(s.ok("get mirror m output_port"), port);
+}

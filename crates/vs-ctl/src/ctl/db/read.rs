@@ -32,8 +32,7 @@ pub(super) fn get<T: Schema>(context: &mut Context<'_, T>, cmd: &Cmd<T>) -> Done
         return Ok(());
     };
     if let Some(name) = cmd.option("--id") {
-        context.symbols.define(name, Some(row))?;
-        context.symbols.keep(row);
+        context.symbols.name_row(name, row)?;
     }
     for arg in &cmd.args()[2..] {
         let parsed = parse_column_key(&layout[table], arg)?;
