@@ -103,6 +103,12 @@ impl Classifier {
         flows.insert_unique(hash, (hash, flow), |(hash, _)| *hash);
     }
 
+    /// All flows, those that were removed and not yet taken out included.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Megaflow>> {
+        let tables = self.subtables.iter();
+        tables.flat_map(|t| t.flows.iter().map(|(_, flow)| flow))
+    }
+
     /// Takes a flow out.
     pub(crate) fn remove(&mut self, flow: &Arc<Megaflow>) {
         let hash = self.hash(flow);

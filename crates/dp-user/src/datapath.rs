@@ -16,6 +16,7 @@ use net_dev::{Device, Providers, Receiver};
 use net_flow::slot;
 use net_packet::{Batch, Packet};
 
+use crate::balance::FIRST;
 use crate::engine::Engine;
 use crate::flow::Matching;
 use crate::port::{Port, PortTable};
@@ -174,23 +175,15 @@ impl UserDatapath {
         ports.free(1).ok_or_else(full)
     }
 
-    /// The worker that is to serve one more port: the one with the fewest.
-    fn choose_worker(&self, ports: &PortTable) -> io::Result<usize> {
+    /// Starts the threads, if they do not run yet.
+    fn start_threads(&self) -> io::Result<()> {
         let mut threads = lock(&self.threads);
-        let mut served = vec![0usize; threads.len() + 1];
-        for port in ports.iter() {
-            served[port.worker] += 1;
+        while threads.len() < self.max_threads {
+            let mailbox = Arc::new(Mailbox::new(true)?);
+            let worker = self.shared.add_mailbox(mailbox);
+            threads.push(worker::spawn(&self.shared, worker)?);
         }
-        let least = (1..served.len()).min_by_key(|worker| served[*worker]);
-        if let Some(worker) = least
-            && (served[worker] == 0 || threads.len() >= self.max_threads)
-        {
-            return Ok(worker);
-        }
-        let mailbox = Arc::new(Mailbox::new(true)?);
-        let worker = self.shared.add_mailbox(mailbox);
-        threads.push(worker::spawn(&self.shared, worker)?);
-        Ok(worker)
+        Ok(())
     }
 
     fn port(&self, number: PortNo) -> Result<Arc<Port>, Error> {
@@ -200,7 +193,7 @@ impl UserDatapath {
 
     /// The worker that meets packets from a port.
     fn worker_for(&self, in_port: PortNo) -> usize {
-        self.port(in_port).map_or(MAIN, |port| port.worker)
+        self.port(in_port).map_or(MAIN, |port| port.worker())
     }
 
     /// Runs `f` with the main loop's engine, or with a guest if that is busy on this very thread or another.
@@ -289,14 +282,15 @@ impl Datapath for UserDatapath {
         device.set_options(&spec.options).map_err(Error::Invalid)?;
         let receiver = device.open_receiver().map_err(|e| system(&e))?;
         let worker = if receiver.fd().is_some() {
-            self.choose_worker(&ports).map_err(|e| system(&e))?
+            self.start_threads().map_err(|e| system(&e))?;
+            FIRST
         } else {
             MAIN
         };
         let port = Port {
             number,
             device,
-            worker,
+            worker: Mutex::new(worker),
             tx_dropped: AtomicU64::new(0),
         };
         self.shared
@@ -318,8 +312,13 @@ impl Datapath for UserDatapath {
         self.shared.ports.store(Arc::new(ports));
         let (done, wait) = sync_channel(1);
         let remove = Command::RemovePort(number, done);
-        self.shared.mailbox(port.worker).send(remove);
-        if port.worker == MAIN {
+        let worker = {
+            // Its worker may just be handing it to another; who takes it comes to see that it is gone.
+            let worker = lock(&port.worker);
+            self.shared.mailbox(*worker).send(remove);
+            *worker
+        };
+        if worker == MAIN {
             // If the engine is busy it is on this thread, and obeys when it is done.
             self.with_engine(|_| ());
         } else {

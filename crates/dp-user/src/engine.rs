@@ -99,6 +99,14 @@ impl Engine {
         others
     }
 
+    /// Installs the flows that packets of a port meet here for worker `to` as well; those that it does not have
+    /// in its tables yet.
+    pub(crate) fn flows_from(&self, port: PortNo, to: usize) -> Vec<Arc<Megaflow>> {
+        let mine = self.classifier.iter();
+        let from_port = mine.filter(|flow| flow.in_port().is_none_or(|p| p == port));
+        self.shared.copy_to(to, from_port)
+    }
+
     fn begin(&mut self, now: Instant) {
         self.now = now;
         self.ports = Some(self.shared.ports.load_full());

@@ -7,8 +7,8 @@ use arc_swap::ArcSwap;
 use base::Instant;
 use dp_api::FlowStats;
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
-use dp_lang::{Action, Ufid};
-use net_flow::{FlowKey, FlowMask, MiniKey};
+use dp_lang::{Action, PortNo, Ufid};
+use net_flow::{FlowKey, FlowMask, MiniKey, slot};
 
 /// What a flow matches.
 #[derive(Clone, Debug)]
@@ -77,6 +77,24 @@ impl Megaflow {
             used: AtomicU64::new(0),
             tcp_flags: AtomicU16::new(0),
         }
+    }
+
+    /// The port that its packets come from, if it matches that.
+    pub(crate) fn in_port(&self) -> Option<PortNo> {
+        let all = (slot::IN_PORT.max() as u64) << slot::IN_PORT.shift;
+        let word = usize::from(slot::IN_PORT.word);
+        let is_exact = self.mask.word(word) & all == all;
+        is_exact.then(|| PortNo((self.key.word(word) >> slot::IN_PORT.shift) as u32))
+    }
+
+    /// Another instance, which has counted nothing yet.
+    pub(crate) fn copy(&self) -> Self {
+        let matching = Matching {
+            key: self.key.clone(),
+            mask: self.mask.clone(),
+            seen: self.seen.clone(),
+        };
+        Self::new(self.ufid, matching, self.actions())
     }
 
     /// Tells the log, if it wants that much, of the flow.

@@ -8,6 +8,7 @@
 //! listed in one registry, through which they are dumped, changed and removed.
 #![forbid(unsafe_code)]
 
+mod balance;
 mod cache;
 mod classifier;
 mod datapath;

@@ -1,20 +1,29 @@
 //! Ports, and the table that packets find them in.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 use dp_lang::PortNo;
 use net_dev::Device;
+
+use crate::registry::lock;
 
 /// A port.
 #[derive(Debug)]
 pub(crate) struct Port {
     pub(crate) number: PortNo,
     pub(crate) device: Arc<dyn Device>,
-    /// Which worker receives from it.
-    pub(crate) worker: usize,
+    /// Which worker receives from it.  Locked while that worker is told of it, so that what it is told comes in order.
+    pub(crate) worker: Mutex<usize>,
     /// Packets that its device could not take; several threads add to it.
     pub(crate) tx_dropped: AtomicU64,
+}
+
+impl Port {
+    /// The worker that receives from it now.
+    pub(crate) fn worker(&self) -> usize {
+        *lock(&self.worker)
+    }
 }
 
 /// The ports at one moment, by number.

@@ -16,6 +16,7 @@ use dp_lang::{Action, PortNo, Ufid};
 use net_dev::Receiver;
 use rustix::event::EventfdFlags;
 
+use crate::balance::Report;
 use crate::flow::{Matching, Megaflow};
 use crate::port::PortTable;
 use crate::registry::{Flows, lock};
@@ -43,6 +44,7 @@ pub(crate) struct Stats {
     pub(crate) lost: AtomicU64,
     pub(crate) visited: AtomicU64,
     pub(crate) cache_hits: AtomicU64,
+    pub(crate) load: Report,
 }
 
 /// How the others reach a worker.
@@ -90,6 +92,12 @@ impl Mailbox {
             // A counter that is full wakes as well.
             let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
         }
+    }
+
+    /// Like [`Self::send`]; the worker sees it when it is woken for something else.
+    pub(crate) fn send_quietly(&self, command: Command) {
+        lock(&self.commands).push(command);
+        self.pending.store(true, Ordering::Release);
     }
 
     /// The commands that came since the last call.
@@ -205,6 +213,28 @@ impl Shared {
         drop(flows);
         flow.log_added();
         (flow, true)
+    }
+
+    /// Gives a worker instances of flows; those that it must put into its tables.
+    pub(crate) fn copy_to<'a>(
+        &self,
+        worker: usize,
+        wanted: impl Iterator<Item = &'a Arc<Megaflow>>,
+    ) -> Vec<Arc<Megaflow>> {
+        // Actions are replaced under this lock, so that none are copied that are about to go.
+        let mut flows = lock(&self.flows);
+        let mut copies = Vec::new();
+        for flow in wanted {
+            let Some(entry) = flows.get(flow.ufid) else {
+                continue;
+            };
+            if entry.instances.iter().all(|(w, _)| *w != worker) {
+                let copy = Arc::new(flow.copy());
+                flows.add(worker, copy.clone());
+                copies.push(copy);
+            }
+        }
+        copies
     }
 
     /// Removes a flow from everywhere.

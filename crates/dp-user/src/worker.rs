@@ -11,7 +11,9 @@ use net_packet::Batch;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
+use crate::balance::{Advice, FIRST, Meter};
 use crate::engine::Engine;
+use crate::registry::lock;
 use crate::shared::{Command, Mailbox, Shared};
 
 /// The event data of the wake-up descriptor.
@@ -38,6 +40,8 @@ struct Worker {
     /// Ports that fail all the time and are out of the epoll set.
     aside: Vec<usize>,
     batch: Batch,
+    worker: usize,
+    meter: Meter,
 }
 
 /// Ends the process if the thread panics: a datapath with a dead thread would look alive and drop everything.
@@ -67,6 +71,8 @@ pub(crate) fn spawn(shared: &Arc<Shared>, worker: usize) -> io::Result<JoinHandl
         served: Vec::new(),
         aside: Vec::new(),
         batch: Batch::new(),
+        worker,
+        meter: Meter::default(),
     };
     let name = format!("dp{worker}");
     std::thread::Builder::new().name(name).spawn(move || {
@@ -99,11 +105,13 @@ impl Worker {
             if !go_on {
                 return;
             }
+            self.balance();
         }
     }
 
     fn round(&mut self, events: &[epoll::Event]) -> bool {
         let now = self.shared.clock.now();
+        let mut begun = self.shared.clock.real();
         for event in events {
             let data = event.data.u64();
             if data == WAKE {
@@ -122,6 +130,9 @@ impl Worker {
                 return false;
             }
             self.engine.receive(&mut self.batch, number, now);
+            let done = self.shared.clock.real();
+            self.meter.note(index, done.since(begun));
+            begun = done;
         }
         self.obey()
     }
@@ -173,6 +184,67 @@ impl Worker {
             }
         }
         true
+    }
+
+    /// Evens out the load of the threads.
+    fn balance(&mut self) {
+        let now = self.shared.clock.real();
+        let shared = &self.shared;
+        let loads = || {
+            let all = shared.mailboxes();
+            all.iter().map(|m| m.stats.load.get(now)).collect()
+        };
+        let report = &self.mailbox.stats.load;
+        match self.meter.judge(self.worker, now, report, loads) {
+            Advice::Keep => {}
+            Advice::Move { places, to } => {
+                for place in places {
+                    self.hand_over(place, to);
+                }
+            }
+            Advice::Return => {
+                for place in 0..self.served.len() {
+                    self.hand_over(place, FIRST);
+                }
+            }
+        }
+    }
+
+    /// Has another thread serve the port at `place`.  Packets that came in are done, so that none overtakes
+    /// another.
+    fn hand_over(&mut self, place: usize, to: usize) {
+        let Some(served) = self.served.get_mut(place) else {
+            return;
+        };
+        let Some(number) = served.as_ref().map(|s| s.number) else {
+            return;
+        };
+        let ports = self.shared.ports.load_full();
+        let Some(port) = ports.get(number) else {
+            return;
+        };
+        let mut worker = lock(&port.worker);
+        let ports = self.shared.ports.load();
+        let is_there = ports.get(number).is_some_and(|p| Arc::ptr_eq(p, port));
+        if !is_there || *worker != self.worker {
+            // It is being removed, and this thread will be told to give it up.
+            return;
+        }
+        let Some(served) = served.take() else {
+            return;
+        };
+        if let Some(fd) = served.receiver.fd() {
+            // It is not there if the port was set aside.
+            let _ = epoll::delete(&self.epoll, fd);
+        }
+        self.aside.retain(|i| *i != place);
+        let target = self.shared.mailbox(to);
+        for flow in self.engine.flows_from(number, to) {
+            target.send_quietly(Command::Insert(flow));
+        }
+        target.send(Command::AddPort(number, served.receiver));
+        *worker = to;
+        log::debug!(target: "dpif_netdev", "port {number} moves from dp{} to dp{to}", self.worker);
     }
 
     fn add(&mut self, number: PortNo, receiver: Box<dyn Receiver>) {

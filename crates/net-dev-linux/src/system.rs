@@ -67,6 +67,10 @@ impl SystemDevice {
     }
 }
 
+/// Bytes that a batch should have at most: what was read should be in the cache when it is
+/// sent.
+const BATCH_BYTES: usize = 256 << 10;
+
 /// Buffers offered to the kernel: as many as lately came, and some more, because each costs time.
 #[derive(Debug)]
 pub(crate) struct Appetite(usize);
@@ -82,8 +86,11 @@ impl Appetite {
         self.0
     }
 
-    pub(crate) fn learn(&mut self, came: usize) {
-        if came >= self.0 {
+    /// Takes note of a batch of `came` packets with `bytes` in all.
+    pub(crate) fn learn(&mut self, came: usize, bytes: usize) {
+        if bytes > BATCH_BYTES {
+            self.0 = (self.0 / 2).max(1);
+        } else if came >= self.0 && bytes <= BATCH_BYTES / 2 {
             self.0 = (self.0 * 2).min(BATCH);
         } else if came * 4 < self.0 {
             self.0 = (self.0 / 2).max(4);
@@ -104,7 +111,8 @@ impl Receiver for SystemReceiver {
         let buffers = &mut batch[before..];
         let result = self.socket.receive(buffers, Packet::room_mut, fill);
         let count = *result.as_ref().unwrap_or(&0);
-        self.appetite.learn(count);
+        let bytes = batch[before..before + count].iter().map(Packet::len).sum();
+        self.appetite.learn(count, bytes);
         for packet in batch.drain(before + count..) {
             pool.give(packet);
         }

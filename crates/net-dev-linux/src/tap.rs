@@ -41,13 +41,14 @@ struct TapReceiver {
 
 impl Receiver for TapReceiver {
     fn receive(&mut self, batch: &mut Batch, pool: &mut Pool) -> io::Result<()> {
-        let mut came = 0;
+        let (mut came, mut bytes) = (0, 0);
         while came < self.appetite.get() {
             let mut packet = pool.take();
             let mut header = VirtioHeader::default();
             match self.tap.receive(&mut header.0, packet.room_mut()) {
                 Ok(Some(len)) => {
                     came += 1;
+                    bytes += len;
                     packet.set_len(len);
                     if accept_virtio(&mut packet, &header).is_ok() {
                         batch.push(packet);
@@ -65,7 +66,7 @@ impl Receiver for TapReceiver {
                 }
             }
         }
-        self.appetite.learn(came);
+        self.appetite.learn(came, bytes);
         Ok(())
     }
 

@@ -33,8 +33,9 @@ fn two_hosts(running: &Running) -> Result<(Host, Host), String> {
     Ok(hosts)
 }
 
-/// TCP between two veths as Linux makes them, with the setting that the original needs.
-pub(super) fn tcp(stack: &Stack) -> Result<f64, String> {
+/// TCP between two veths as Linux makes them, with the setting that the original needs: Gbit/s,
+/// and the switch's processor seconds per gigabyte.
+fn bulk(stack: &Stack) -> Result<(f64, f64), String> {
     let settings: &[&str] = if stack.wants_tso_setting {
         &["userspace-tso-enable=true"]
     } else {
@@ -42,7 +43,18 @@ pub(super) fn tcp(stack: &Stack) -> Result<f64, String> {
     };
     let running = stack.start(settings)?;
     let (one, two) = two_hosts(&running)?;
-    Ok(one.bulk_tcp(&two, BULK).map_err(|e| format!("TCP: {e}"))? / 1e9)
+    let before = running.switch_cpu()?;
+    let rate = one.bulk_tcp(&two, BULK).map_err(|e| format!("TCP: {e}"))? / 1e9;
+    let cpu = running.switch_cpu()? - before;
+    Ok((rate, cpu / (rate / 8.0 * BULK.as_secs_f64())))
+}
+
+pub(super) fn tcp(stack: &Stack) -> Result<f64, String> {
+    Ok(bulk(stack)?.0)
+}
+
+pub(super) fn tcp_cpu(stack: &Stack) -> Result<f64, String> {
+    Ok(bulk(stack)?.1)
 }
 
 /// TCP between two veths with their offloads turned off.

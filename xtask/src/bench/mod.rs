@@ -23,6 +23,7 @@ pub(crate) struct Figure {
 
 const FIGURES: &[Figure] = &[
     figure("tcp", "Gbit/s", true, 1.0, measure::tcp),
+    figure("tcp-cpu", "CPU s per GB", false, 1.0, measure::tcp_cpu),
     figure(
         "tcp-no-offload",
         "Gbit/s",
