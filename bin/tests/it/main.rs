@@ -3,6 +3,7 @@
 
 mod both_makes;
 mod datapaths;
+mod detach;
 mod foreign;
 mod hosts;
 mod killed_server;

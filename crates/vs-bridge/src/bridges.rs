@@ -108,7 +108,8 @@ impl Bridges {
 
     fn reconfigure(&mut self, target: &mut dyn Target, now: Instant) {
         let changes = self.client.replica_mut().take_changes();
-        if changes.is_empty() {
+        // A database without a row is a configuration, too.
+        if changes.is_empty() && self.ready {
             return;
         }
         let dirty = self.watcher.update(self.client.replica(), &changes);

@@ -96,7 +96,10 @@ impl Daemon {
     /// Tells whoever waits that the daemon is ready, and lets go of the terminal.
     pub fn complete(&mut self) {
         let log = || Some(self.logger.file_handle()?.into());
-        let stderr = || io::stderr().as_fd().try_clone_to_owned().ok();
+        // A copy of the error output would keep whoever reads its other end waiting for as long as the daemon
+        // lives.
+        let keeps_stderr = !self.detach || self.keep_stderr;
+        let stderr = || keeps_stderr.then(|| io::stderr().as_fd().try_clone_to_owned().ok())?;
         if let Some(report) = self.crash.take().or_else(log).or_else(stderr) {
             sys::crash::install(report);
         }
