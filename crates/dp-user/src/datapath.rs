@@ -27,6 +27,9 @@ use crate::worker;
 /// Threads at most, whatever the number of processors.
 const MAX_THREADS: usize = 4;
 
+/// Types of tunnels, for which dummies stand in among dummies.
+const TUNNELS: [&str; 3] = ["geneve", "gre", "vxlan"];
+
 /// Rounds of one call of [`Datapath::run`] at most, so that packets that go round in circles do not hold the main loop.
 const MAX_ROUNDS: usize = 100;
 
@@ -148,6 +151,7 @@ impl UserDatapath {
     fn device_kind<'a>(&self, kind: &'a str) -> &'a str {
         match kind {
             "internal" if self.is_dummy() => "dummy-internal",
+            tunnel if TUNNELS.contains(&tunnel) => "dummy",
             "internal" => "tap",
             "" => "system",
             other => other,
@@ -276,6 +280,13 @@ impl Datapath for UserDatapath {
             Some(number) => number,
             None => self.choose(&ports, &spec.name)?,
         };
+        let is_stand_in = TUNNELS.contains(&spec.kind.as_str());
+        if is_stand_in && !self.dummy {
+            let kind = &spec.kind;
+            return Err(Error::Unsupported(format!(
+                "the userspace datapath has no {kind} ports yet"
+            )));
+        }
         let kind = self.device_kind(&spec.kind);
         let device = self.devices.open(&spec.name, kind);
         let device = device.map_err(|e| system(&e))?;
@@ -290,6 +301,7 @@ impl Datapath for UserDatapath {
         let port = Port {
             number,
             device,
+            stands_for: is_stand_in.then(|| spec.kind.clone()),
             worker: Mutex::new(worker),
             tx_dropped: AtomicU64::new(0),
         };
@@ -339,7 +351,10 @@ impl Datapath for UserDatapath {
         let infos = ports.iter().map(|port| PortInfo {
             number: port.number,
             name: port.device.name().to_owned(),
-            kind: port.device.kind().to_owned(),
+            kind: match &port.stands_for {
+                Some(kind) => kind.clone(),
+                None => port.device.kind().to_owned(),
+            },
         });
         infos.collect()
     }

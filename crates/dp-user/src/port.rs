@@ -15,6 +15,8 @@ pub(crate) struct Port {
     pub(crate) device: Arc<dyn Device>,
     /// Which worker receives from it.  Locked while that worker is told of it, so that what it is told comes in order.
     pub(crate) worker: Mutex<usize>,
+    /// Its type, where that is not the device's: a dummy that stands in for a tunnel.
+    pub(crate) stands_for: Option<String>,
     /// Packets that its device could not take; several threads add to it.
     pub(crate) tx_dropped: AtomicU64,
 }

@@ -20,6 +20,7 @@ enum Extent {
 impl Ctx<'_> {
     /// Emits what is needed to bring the datapath's packet to the current key.
     pub(crate) fn commit(&mut self) {
+        self.commit_frame();
         if self.flow.packet_type() == 0 {
             self.commit_attr(KeyAttr::Ethernet, Extent::Changed);
         }
@@ -45,6 +46,32 @@ impl Ctx<'_> {
         }
         self.commit_attr(KeyAttr::Priority, Extent::Changed);
         self.commit_attr(KeyAttr::Mark, Extent::Changed);
+    }
+
+    /// Adds or removes the Ethernet header.
+    fn commit_frame(&mut self) {
+        let kind = self.flow.packet_type();
+        let had_frame = self.flow.base.get(slot::PACKET_TYPE) == 0;
+        let has_frame = kind == 0;
+        if had_frame == has_frame {
+            return;
+        }
+        let places = [slot::ETH_SRC, slot::ETH_DST];
+        let [src, dst] = if has_frame {
+            places.map(|place| self.flow.key().get(place))
+        } else {
+            [0, 0]
+        };
+        self.out.push(if has_frame {
+            let (src, dst) = (src as u64, dst as u64);
+            Action::PushEth { src, dst }
+        } else {
+            Action::PopEth
+        });
+        let base = &mut self.flow.base;
+        base.set(slot::PACKET_TYPE, u128::from(kind));
+        base.set(slot::ETH_SRC, src);
+        base.set(slot::ETH_DST, dst);
     }
 
     fn commit_mpls(&mut self) {

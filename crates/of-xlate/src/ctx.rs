@@ -181,6 +181,12 @@ impl Ctx<'_> {
         self.remark(NodeKind::Warning, text);
     }
 
+    /// Tells the log of something wrong, whatever the translation is made for.
+    pub(crate) fn complain(&mut self, text: String) {
+        let is_error = true;
+        self.remarks.push(Remark { is_error, text });
+    }
+
     fn remark(&mut self, kind: NodeKind, text: String) {
         let is_error = kind == NodeKind::Error;
         if let Some(trace) = &mut self.trace {

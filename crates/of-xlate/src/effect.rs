@@ -22,6 +22,10 @@ pub enum Effect {
     Learn(Arc<MacTable>, Sighting),
     /// Packets were copied by a mirror.
     Mirror(Arc<MirrorCounters>),
+    /// Packets came out of a tunnel port.
+    Received(Arc<PatchCounters>),
+    /// Packets went into a tunnel port.
+    Sent(Arc<PatchCounters>),
     /// Packets went into a patch port and out of its peer.
     Patch {
         /// The port that they went into.
@@ -43,6 +47,8 @@ impl Effect {
                 }
             }
             Self::Mirror(counters) => counters.sent(packets, bytes),
+            Self::Received(counters) => counters.received(packets, bytes),
+            Self::Sent(counters) => counters.sent(packets, bytes),
             Self::Patch { into, out_of } => {
                 into.sent(packets, bytes);
                 out_of.received(packets, bytes);

@@ -22,8 +22,18 @@ pub enum XlateError {
     /// The port that received the packet does not forward (spanning tree).  The packet is
     /// dropped, and that is no error.
     ForwardingDisabled,
+    /// The packet met congestion in its tunnel and is not made for that (RFC 6040).  It is
+    /// dropped, and that is no error.
+    Congestion,
     /// An action that this version does not carry out.
     UnsupportedAction(&'static str),
+}
+
+impl XlateError {
+    /// Whether it only says that the packet is dropped.
+    pub(crate) const fn is_plain_drop(self) -> bool {
+        matches!(self, Self::ForwardingDisabled | Self::Congestion)
+    }
 }
 
 impl fmt::Display for XlateError {
@@ -37,6 +47,7 @@ impl fmt::Display for XlateError {
             Self::RecirculationConflict => "Recirculation conflict",
             Self::TooManyMplsLabels => "Too many MPLS labels",
             Self::ForwardingDisabled => "Forwarding is disabled",
+            Self::Congestion => "Congestion Drop",
             Self::UnsupportedAction(name) => return write!(f, "Unsupported action {name}"),
         })
     }

@@ -2,9 +2,10 @@
 //! datapath has been told of that, and the bits that were looked at.
 
 use net_flow::field::Prereq;
-use net_flow::types::{eth_type, icmpv6_type, ip_proto};
+use net_flow::types::{eth_type, icmpv6_type, ip_proto, tunnel_flag};
 use net_flow::{Field, FlowKey, FlowMask, MiniKey, PortNo, Slot, Subfield, slot};
 
+use crate::tunnel::is_tunnelled;
 use crate::vlan::{CFI, PCP, VID};
 
 /// The packet in translation.
@@ -18,6 +19,9 @@ pub(crate) struct Flow {
     /// now may be like those that it had by chance.
     pub(crate) retagged: bool,
 }
+
+/// The namespace of packet types that are Ethernet types (OpenFlow 1.5 section 7.2.3.11).
+const ETHERTYPE_NAMESPACE: u128 = 1 << 16;
 
 /// Words that stand for no part of the packet.
 const PIPELINE: [(u8, u8); 3] = [
@@ -51,7 +55,7 @@ pub(crate) const fn is_pipeline_word(index: usize) -> bool {
 }
 
 /// The words of the tunnel's fields.
-fn tunnel_words() -> impl Iterator<Item = usize> {
+pub(crate) fn tunnel_words() -> impl Iterator<Item = usize> {
     let fixed = slot::TUN_ID.word..=slot::TUN_GTPU_MSGTYPE.word;
     let metadata = slot::TUN_METADATA_PRESENT.word..=slot::TUN_METADATA_WORD + 31;
     fixed.chain(metadata).map(usize::from)
@@ -81,9 +85,29 @@ impl Flow {
         if flow.is_ip() {
             flow.mask.add(slot::NW_FRAG, 3);
         }
+        if is_tunnelled(key) {
+            flow.mark_tunnel();
+        }
         flow.key
             .set(slot::ACTSET_OUTPUT, u128::from(PortNo::UNSET.0));
         flow
+    }
+
+    /// What always matters of a packet that came out of a tunnel: it told the port by which it
+    /// came in, and whether congestion is to be carried over.
+    fn mark_tunnel(&mut self) {
+        let addresses = if self.key.get(slot::TUN_DST) != 0 {
+            [slot::TUN_SRC, slot::TUN_DST]
+        } else {
+            [slot::TUN_IPV6_SRC, slot::TUN_IPV6_DST]
+        };
+        for slot in addresses.into_iter().chain([slot::TUN_ID, slot::TUN_TOS]) {
+            self.mask.set_exact(slot);
+        }
+        self.mask.add(slot::TUN_FLAGS, u128::from(tunnel_flag::KEY));
+        if self.is_ip() && self.key.get(slot::TUN_TOS) & 3 == 3 {
+            self.mask.add(slot::NW_TOS, 3);
+        }
     }
 
     /// The value in `slot`, all of which now matters.
@@ -114,6 +138,21 @@ impl Flow {
 
     pub(crate) const fn packet_type(&self) -> u32 {
         self.always(slot::PACKET_TYPE) as u32
+    }
+
+    /// Makes a frame a packet of the type that the frame carries.
+    pub(crate) const fn strip_frame(&mut self) {
+        if self.packet_type() == 0 {
+            let kind = ETHERTYPE_NAMESPACE | self.eth_type() as u128;
+            self.key.set(slot::PACKET_TYPE, kind);
+        }
+    }
+
+    /// Gives a packet without one an empty Ethernet header.
+    pub(crate) const fn add_frame(&mut self) {
+        self.key.set(slot::PACKET_TYPE, 0);
+        self.key.set(slot::ETH_SRC, 0);
+        self.key.set(slot::ETH_DST, 0);
     }
 
     pub(crate) const fn is_ip(&self) -> bool {

@@ -36,6 +36,7 @@ mod tests;
 mod thaw;
 mod trace;
 mod translation;
+mod tunnel;
 mod view;
 mod vlan;
 mod work;
@@ -49,6 +50,10 @@ pub use recirc::{FrozenState, IdSource, RecircTable, StackItem};
 pub use report::{Report, TraceNames, trace};
 pub use trace::{NodeKind, Trace};
 pub use translation::{Input, Purpose, Recirculation, Remark, Translation, translate};
+pub use tunnel::{
+    DEFAULT_TTL, Local, PacketTypeMode, Tunnel, TunnelConfig, TunnelCsum, TunnelKey, TunnelMatch,
+    TunnelTable,
+};
 pub use view::{
     BridgeId, BridgeView, Bundle, FragmentMode, LocateError, Patch, PatchCounters, Port, PortFlags,
     PriorityTags, SpanningState, SwitchView, VlanMode, VlanSet,

@@ -13,6 +13,7 @@ use crate::lookup::Query;
 use crate::recirc::FrozenState;
 use crate::trace::NodeKind;
 use crate::translation::Purpose;
+use crate::tunnel::PacketTypeMode;
 use crate::view::Port;
 use crate::work::{Output, Work};
 
@@ -130,6 +131,16 @@ impl Ctx<'_> {
             self.output_to_patch(&port, output.last);
             return;
         }
+        let kind = self.flow.packet_type();
+        if let Some(tunnel) = &port.tunnel {
+            if tunnel.config.mode == PacketTypeMode::LegacyL3 {
+                self.flow.strip_frame();
+            }
+            if !self.output_to_tunnel(&port, tunnel) {
+                self.flow.set(slot::PACKET_TYPE, u128::from(kind));
+                return;
+            }
+        }
         if let Some(number) = port.datapath {
             self.commit();
             if self.snaplen != 0 {
@@ -138,6 +149,7 @@ impl Ctx<'_> {
             self.out.push(DpAction::Output(number));
             self.mirror_egress(port.bundle);
         }
+        self.flow.set(slot::PACKET_TYPE, u128::from(kind));
     }
 
     /// Whether the packet may leave by `port`.
@@ -158,7 +170,12 @@ impl Ctx<'_> {
         if check_stp && !self.spanning_tree_allows(port) {
             return false;
         }
-        if self.flow.packet_type() != 0 {
+        let mode = port
+            .tunnel
+            .as_ref()
+            .map(|t| t.config.mode)
+            .unwrap_or_default();
+        if self.flow.packet_type() != 0 && mode == PacketTypeMode::LegacyL2 {
             self.report(NodeKind::Warning, || {
                 "Trying to send non-Ethernet packet through legacy L2 port. Dropping packet."
                     .to_string()

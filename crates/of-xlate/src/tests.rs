@@ -5,6 +5,7 @@ mod golden;
 mod journey;
 mod mirrors;
 mod property;
+mod tunnels;
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -19,6 +19,7 @@ use crate::freeze::TRACKED;
 use crate::lookup::Query;
 use crate::recirc::FrozenState;
 use crate::trace::{NodeKind, Trace};
+use crate::tunnel::PacketTypeMode;
 use crate::view::{BridgeId, BridgeView, Port, SwitchView};
 use crate::work::{Output, Work};
 
@@ -209,6 +210,13 @@ impl Ctx<'_> {
         if self.error.is_some() {
             return;
         }
+        let is_l3 = |p: &Arc<Port>| {
+            let tunnel = p.tunnel.as_ref();
+            tunnel.is_some_and(|t| t.config.mode == PacketTypeMode::LegacyL3)
+        };
+        if self.flow.packet_type() != 0 && self.at.table == 0 && port.as_ref().is_some_and(is_l3) {
+            self.flow.add_frame();
+        }
         let actions = match (&self.input.actions, &state) {
             (Some(actions), _) => Arc::clone(actions),
             (None, Some(state)) if !state.actions.is_empty() => Arc::clone(&state.actions),
@@ -219,6 +227,13 @@ impl Ctx<'_> {
                 "dropping packet received on port {name}, which is reserved exclusively for \
                  mirroring"
             ));
+            return;
+        }
+        if state.is_none() {
+            self.count_receipt(port.as_deref());
+        }
+        if !self.take_over_congestion() {
+            self.error = Some(XlateError::Congestion);
             return;
         }
         if port.as_ref().is_none_or(|p| self.may_receive(p)) {
@@ -248,6 +263,14 @@ impl Ctx<'_> {
         // What follows stands below the table's node to the end.
         self.enter_table(&found, table, table);
         self.actions_of(&found)
+    }
+
+    /// A tunnel port counts what it receives; its datapath port is others' too.
+    fn count_receipt(&mut self, port: Option<&Port>) {
+        if let Some(tunnel) = port.and_then(|p| p.tunnel.as_ref()) {
+            let counters = Arc::clone(&tunnel.counters);
+            self.effects.push(Effect::Received(counters));
+        }
     }
 
     fn after_actions(&mut self, port: Option<&Port>) {
@@ -319,7 +342,7 @@ impl Ctx<'_> {
             mask,
             effects: self.effects,
             slow,
-            error: self.error.filter(|e| *e != XlateError::ForwardingDisabled),
+            error: self.error.filter(|e| !e.is_plain_drop()),
             remarks: self.remarks,
             dependencies: self.dependencies,
             frozen: self.frozen,

@@ -13,6 +13,7 @@ use of_switch::TablesView;
 use crate::bond::Bond;
 use crate::mirror::Mirror;
 use crate::recirc::RecircTable;
+use crate::tunnel::{Tunnel, TunnelTable, is_tunnelled};
 
 /// Identifies a bridge for its life; never used again for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,6 +24,8 @@ pub struct BridgeId(pub u64);
 pub enum LocateError {
     /// No bridge has that datapath port.
     NoPort(DpPort),
+    /// No tunnel port is configured for such packets.
+    NoTunnelPort,
     /// The packet was recirculated, and its state is gone.
     NoRecirculationData(u32),
 }
@@ -31,6 +34,7 @@ impl fmt::Display for LocateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPort(port) => write!(f, "no OpenFlow port for datapath port {port}"),
+            Self::NoTunnelPort => f.write_str("no OpenFlow tunnel port for this packet"),
             Self::NoRecirculationData(id) => {
                 write!(f, "no recirculation data for recirc_id {id:#x}")
             }
@@ -49,6 +53,8 @@ pub struct SwitchView {
     pub bridges: BTreeMap<BridgeId, Arc<BridgeView>>,
     /// Whose each datapath port is: its bridge and its OpenFlow number there.
     pub datapath_ports: Arc<HashMap<DpPort, (BridgeId, PortNo)>>,
+    /// The tunnel ports.
+    pub tunnels: Arc<TunnelTable>,
     /// What the datapath can do.
     pub features: Features,
     /// The frozen states that all translations share.
@@ -88,6 +94,9 @@ impl SwitchView {
             if let Some(input) = known {
                 return Ok(input);
             }
+        }
+        if is_tunnelled(key) {
+            return self.tunnels.find(key).ok_or(LocateError::NoTunnelPort);
         }
         let port = DpPort(key.get(slot::IN_PORT) as u32);
         let input = self.datapath_ports.get(&port);
@@ -281,6 +290,8 @@ pub struct Port {
     pub datapath: Option<DpPort>,
     /// The other end of a patch port.
     pub patch: Option<Patch>,
+    /// What makes it a tunnel port; its datapath port is shared with others.
+    pub tunnel: Option<Tunnel>,
     /// What it does and does not do.
     pub flags: PortFlags,
     /// Where it stands in the spanning tree.
@@ -297,6 +308,7 @@ impl Port {
             name: name.into(),
             datapath,
             patch: None,
+            tunnel: None,
             flags: PortFlags::default(),
             spanning: SpanningState::Disabled,
             bundle: None,

@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::events::Events;
 use crate::megaflow::Megaflows;
 use crate::revalidate::Revalidator;
+use crate::tunnels::Tunnels;
 
 /// What the threads of a datapath and the main loop share.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct Backer {
     pub(crate) shared: Arc<Shared>,
     /// Whose each of its ports is.
     pub(crate) ports: Arc<HashMap<DpPort, (BridgeId, PortNo)>>,
+    /// Its tunnel ports.
+    pub(crate) tunnels: Tunnels,
     /// Names of the bridges on it.
     pub(crate) bridges: BTreeSet<String>,
     /// Its patch ports that were set up, by interface.
@@ -112,6 +115,7 @@ impl Backer {
             features,
             shared,
             ports: Arc::default(),
+            tunnels: Tunnels::default(),
             bridges: BTreeSet::new(),
             patch_ends: HashMap::new(),
             revalidator: Revalidator::default(),

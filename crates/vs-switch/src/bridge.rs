@@ -278,6 +278,7 @@ impl Bridge {
             let mut port = Port::new(number, name, interface.datapath_port());
             port.flags = interface.flags();
             port.bundle = self.ports.get(&interface.port).map(|p| p.bundle);
+            port.tunnel = interface.tunnel().map(|t| t.tunnel.clone());
             if let (Carrier::Patch(counters), Some(peer)) = (&interface.carrier, interface.peer()) {
                 port.patch =
                     patches

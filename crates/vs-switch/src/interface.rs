@@ -6,11 +6,13 @@ use base::Instant;
 use dp_lang::PortNo as DpPort;
 use net_dev::{Device, DeviceState, DeviceStats};
 use net_flow::PortNo;
+use net_packet::EthAddr;
 use of_wire::message::{PortConfig as OfPortConfig, PortDesc, PortFeatures, PortState, PortStats};
-use of_xlate::{PatchCounters, PortFlags};
+use of_xlate::{PatchCounters, PortFlags, Tunnel};
 
 use crate::config::InterfaceConfig;
 use crate::status::{InterfaceStatistics, InterfaceStatus};
+use crate::tunnels::TunnelCarrier;
 
 /// What carries an interface's packets.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub(crate) enum Carrier {
     },
     /// A patch port's own counters; its packets never leave the switch.
     Patch(Arc<PatchCounters>),
+    /// A tunnel, whose datapath port is others' too.
+    Tunnel(TunnelCarrier),
 }
 
 /// An interface.
@@ -49,14 +53,30 @@ impl Interface {
     pub(crate) fn device(&self) -> Option<&Arc<dyn Device>> {
         match &self.carrier {
             Carrier::Datapath { device, .. } => Some(device),
-            Carrier::None(_) | Carrier::Patch(_) => None,
+            Carrier::None(_) | Carrier::Patch(_) | Carrier::Tunnel(_) => None,
         }
     }
 
+    /// The datapath port by which its packets go.
     pub(crate) const fn datapath_port(&self) -> Option<DpPort> {
         match &self.carrier {
+            Carrier::Tunnel(tunnel) => Some(tunnel.port),
+            _ => self.own_datapath_port(),
+        }
+    }
+
+    /// The datapath port that is its alone.
+    pub(crate) const fn own_datapath_port(&self) -> Option<DpPort> {
+        match &self.carrier {
             Carrier::Datapath { port, .. } => Some(*port),
-            Carrier::None(_) | Carrier::Patch(_) => None,
+            Carrier::None(_) | Carrier::Patch(_) | Carrier::Tunnel(_) => None,
+        }
+    }
+
+    pub(crate) const fn tunnel(&self) -> Option<&TunnelCarrier> {
+        match &self.carrier {
+            Carrier::Tunnel(tunnel) => Some(tunnel),
+            _ => None,
         }
     }
 
@@ -83,7 +103,10 @@ impl Interface {
 
     /// Its Ethernet address, as far as it has one.
     pub(crate) fn mac(&self) -> [u8; 6] {
-        self.state().map_or([0; 6], |s| s.mac.0)
+        match self.tunnel() {
+            Some(tunnel) => tunnel.mac,
+            None => self.state().map_or([0; 6], |s| s.mac.0),
+        }
     }
 
     pub(crate) fn is_admin_up(&self) -> bool {
@@ -139,7 +162,11 @@ impl Interface {
             ..unknown_stats()
         };
         match &self.carrier {
-            Carrier::Patch(counters) => {
+            Carrier::Patch(counters)
+            | Carrier::Tunnel(TunnelCarrier {
+                tunnel: Tunnel { counters, .. },
+                ..
+            }) => {
                 [
                     stats.rx_packets,
                     stats.rx_bytes,
@@ -170,7 +197,8 @@ impl Interface {
             error,
             ..InterfaceStatus::default()
         };
-        if let Carrier::Patch(_) = self.carrier {
+        if let Carrier::Patch(_) | Carrier::Tunnel(_) = self.carrier {
+            status.mac_in_use = self.tunnel().map(|t| EthAddr(t.mac).to_u64());
             status.admin_up = Some(true);
             status.link_up = Some(true);
             status.link_resets = Some(0);
@@ -230,7 +258,11 @@ impl Interface {
         };
         match &self.carrier {
             Carrier::None(_) => {}
-            Carrier::Patch(counters) => {
+            Carrier::Patch(counters)
+            | Carrier::Tunnel(TunnelCarrier {
+                tunnel: Tunnel { counters, .. },
+                ..
+            }) => {
                 let names = ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes"];
                 for (name, value) in names.iter().zip(counters.read()) {
                     put(name, Some(value));

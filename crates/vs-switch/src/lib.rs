@@ -23,6 +23,7 @@ mod run;
 pub mod status;
 mod support;
 mod switch;
+mod tunnels;
 mod upcall;
 
 pub use env::{DatapathProvider, Env};

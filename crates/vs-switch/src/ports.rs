@@ -15,6 +15,7 @@ use crate::bridge::PatchEnd;
 use crate::config::{InterfaceConfig, PortConfig};
 use crate::interface::{Carrier, Interface};
 use crate::switch::Switch;
+use crate::tunnels;
 
 fn option_list(config: &InterfaceConfig) -> Vec<(String, String)> {
     let options = config.options.iter();
@@ -53,7 +54,9 @@ impl Switch {
         }
         let options_differ = old.config.options != config.options;
         old.config = config.clone();
-        if options_differ {
+        if options_differ && old.tunnel().is_some() {
+            self.change_tunnel(bridge, port, name, now);
+        } else if options_differ {
             self.set_options(bridge, name);
         }
         self.set_up_device(bridge, port, name);
@@ -141,7 +144,9 @@ impl Switch {
                 carrier
             }
             Err(error) => {
-                log::warn!(target: "bridge", "{error}");
+                if !tunnels::options::is_tunnel(&config.kind) {
+                    log::warn!(target: "bridge", "{error}");
+                }
                 self.waiting.insert(name.clone(), bridge.to_owned());
                 Carrier::None(error)
             }
@@ -159,7 +164,7 @@ impl Switch {
         };
         let seen_changes = match &carrier {
             Carrier::Datapath { device, .. } => device.changes(),
-            Carrier::None(_) | Carrier::Patch(_) => 0,
+            Carrier::None(_) | Carrier::Patch(_) | Carrier::Tunnel(_) => 0,
         };
         let interface = Interface {
             config: config.clone(),
@@ -172,7 +177,10 @@ impl Switch {
             seen_changes,
         };
         if let (Some(number), Some(backer)) = (number, self.backers.get_mut(&owner.kind)) {
-            if let Some(datapath_port) = interface.datapath_port() {
+            if let Some(carrier) = interface.tunnel() {
+                backer.tunnels.note(carrier, owner.id, number);
+            }
+            if let Some(datapath_port) = interface.own_datapath_port() {
                 let ports = Arc::make_mut(&mut backer.ports);
                 ports.insert(datapath_port, (owner.id, number));
             }
@@ -204,6 +212,15 @@ impl Switch {
                 Some(peer) if peer == name => Err(format!("{name}: patch peer must not be self")),
                 Some(_) => Ok(Carrier::Patch(Arc::new(PatchCounters::default()))),
             };
+        }
+        if tunnels::options::is_tunnel(&config.kind) {
+            return self.open_tunnel(bridge, config, None).map(Carrier::Tunnel);
+        }
+        if tunnels::options::is_later(&config.kind) {
+            let kind = &config.kind;
+            return Err(format!(
+                "{name}: tunnels of type {kind} are not supported yet"
+            ));
         }
         let owner = self.bridges.get(bridge).ok_or("there is no such bridge")?;
         let backer = self
@@ -284,7 +301,10 @@ impl Switch {
         if let Some(backer) = self.backers.get_mut(&owner.kind) {
             backer.is_stale = true;
             backer.patch_ends.remove(name);
-            if let Some(port) = interface.datapath_port() {
+            if let Some(carrier) = interface.tunnel() {
+                backer.tunnels.forget(&*backer.datapath, carrier);
+            }
+            if let Some(port) = interface.own_datapath_port() {
                 Arc::make_mut(&mut backer.ports).remove(&port);
                 if let Err(error) = backer.datapath.port_del(port) {
                     log::warn!(target: "bridge", "bridge {bridge}: removing {name}: {error}");

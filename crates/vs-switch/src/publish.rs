@@ -42,6 +42,7 @@ impl Switch {
                 version: old.version + 1,
                 bridges,
                 datapath_ports: Arc::clone(&backer.ports),
+                tunnels: Arc::clone(&backer.tunnels.table),
                 features: backer.features,
                 recirc: Arc::clone(&old.recirc),
             };

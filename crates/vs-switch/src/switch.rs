@@ -444,7 +444,7 @@ impl Switch {
 const DEFAULT_MTU: u32 = 1500;
 
 /// A locally administered address that nobody else has.
-fn random_mac() -> EthAddr {
+pub(crate) fn random_mac() -> EthAddr {
     let number = RandomState::new().hash_one(0);
     EthAddr::from_u64(number & 0xfcff_ffff_ffff | 0x0200_0000_0000)
 }

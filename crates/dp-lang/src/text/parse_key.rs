@@ -169,7 +169,10 @@ pub(super) fn flags(
     all: u128,
     flow: &mut FlowText,
 ) -> Option<()> {
-    let (value, mask) = parse_flags(names, cursor.until(&[')']))?;
+    let (value, mask) = match cursor.until(&[')']) {
+        "" => (0, None),
+        text => parse_flags(names, text)?,
+    };
     flow.key.set(slot, value);
     flow.mask.set(slot, mask.unwrap_or(all));
     cursor.expect(")")

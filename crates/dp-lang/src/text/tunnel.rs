@@ -58,7 +58,7 @@ fn put_gbp(key: &FlowKey, mask: Option<&FlowMask>, out: &mut String) {
         if id_mask != slot::TUN_GBP_ID.max() {
             let _ = write!(out, "/{}", hex(id_mask));
         }
-        let _ = write!(out, ",flags={flags:#x}");
+        let _ = write!(out, ",flags={}", hex(flags));
         if flags_mask != slot::TUN_GBP_FLAGS.max() {
             let _ = write!(out, "/{}", hex(flags_mask));
         }

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use base::Instant;
 use dp_ctl::{DumpFormat, flow_text};
 use dp_lang::text::PortNames;
-use net_flow::slot;
 
 use super::{Command, command};
 use crate::interface::{Carrier, Interface};
 use crate::switch::Switch;
+use crate::tunnels::options;
 
 pub(super) const COMMANDS: &[Command] = &[
     command("dpif/show", "", 0, 0, show),
@@ -57,13 +57,20 @@ fn put_interface(text: &mut String, interface: &Interface) {
     };
     let name = &interface.config.name;
     let _ = write!(text, "    {name} {}/", number.to_of10());
+    let own: BTreeMap<&str, String> = match interface.tunnel() {
+        Some(carrier) => options::shown(&carrier.tunnel.config),
+        None => {
+            let options = interface.config.options.iter();
+            options.map(|(k, v)| (k.as_str(), v.clone())).collect()
+        }
+    };
     let (port, kind) = match &interface.carrier {
+        Carrier::Tunnel(tunnel) => (tunnel.port.to_string(), interface.config.kind.clone()),
         Carrier::Datapath { port, device } => (port.to_string(), device.kind().to_owned()),
         Carrier::Patch(_) => ("none".to_owned(), "patch".to_owned()),
         Carrier::None(_) => ("none".to_owned(), interface.config.kind.clone()),
     };
-    let options: BTreeMap<_, _> = interface.config.options.iter().collect();
-    let options: Vec<String> = options.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let options: Vec<String> = own.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let _ = if options.is_empty() {
         writeln!(text, "{port}: ({kind})")
     } else {
@@ -91,11 +98,11 @@ fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
     } else {
         PortNames::none()
     };
+    let view = backer.shared.view.load();
     let mut text = String::new();
     for flow in backer.flows() {
-        let in_port = flow.key.expand().get(slot::IN_PORT) as u32;
-        let owner = backer.ports.get(&dp_lang::PortNo(in_port));
-        if owner.is_some_and(|(id, _)| *id == bridge.id) {
+        let owner = view.locate(&flow.key.expand());
+        if owner.is_ok_and(|(id, _)| id == bridge.id) {
             text += &flow_text(&flow, &names, format, now);
             text.push('\n');
         }

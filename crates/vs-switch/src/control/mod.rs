@@ -8,6 +8,7 @@ mod fdb;
 mod features;
 mod netdev;
 mod trace;
+mod tunnel;
 mod upcall;
 
 use base::Instant;
@@ -72,6 +73,7 @@ fn all() -> impl Iterator<Item = &'static Command> {
         features::COMMANDS,
         netdev::COMMANDS,
         trace::COMMANDS,
+        tunnel::COMMANDS,
         upcall::COMMANDS,
     ];
     groups.into_iter().flatten()
