@@ -4,10 +4,12 @@
 mod listener;
 mod name;
 mod net;
+mod resolve;
 mod socket;
 
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{RecvFlags, SendFlags};
@@ -15,6 +17,10 @@ use rustix::net::{RecvFlags, SendFlags};
 pub use listener::Listener;
 pub use name::{DEFAULT_DSCP, OPENFLOW_PORT, OVSDB_PORT, is_active, is_passive};
 pub use net::Net;
+pub use resolve::Resolve;
+
+use name::Shown;
+use resolve::Lookup;
 
 use crate::event::{Interest, Poll, Token};
 use crate::tls::TlsSession;
@@ -24,9 +30,21 @@ pub struct Stream {
     name: String,
     fd: OwnedFd,
     connected: bool,
+    /// What is left to try of a host that is called by its name.
+    dial: Option<Dial>,
     tls: Option<Box<TlsSession>>,
     watched: Option<(Token, Interest)>,
     peer: String,
+}
+
+/// A host that is being connected to by its name.
+struct Dial {
+    /// While its addresses are not known.
+    lookup: Option<Lookup>,
+    /// Addresses that were not tried, the next one last.
+    rest: Vec<SocketAddr>,
+    port: u16,
+    dscp: u8,
 }
 
 impl fmt::Debug for Stream {
@@ -41,10 +59,24 @@ impl Stream {
             name,
             fd,
             connected,
+            dial: None,
             tls: None,
             watched: None,
             peer,
         }
+    }
+
+    /// To a host whose addresses are being looked up.
+    fn resolving(name: &str, host: &str, port: u16, dscp: u8, lookup: Lookup) -> io::Result<Self> {
+        let fd = lookup.as_fd().try_clone_to_owned()?;
+        let mut stream = Self::new(name.to_owned(), fd, false, format!("{host}:{port}"));
+        stream.dial = Some(Dial {
+            lookup: Some(lookup),
+            rest: Vec::new(),
+            port,
+            dscp,
+        });
+        Ok(stream)
     }
 
     pub(crate) fn with_tls(mut self, tls: TlsSession) -> Self {
@@ -73,12 +105,12 @@ impl Stream {
     }
 
     /// The local address and port of a TCP or TLS connection.
-    pub fn local_address(&self) -> Option<std::net::SocketAddr> {
+    pub fn local_address(&self) -> Option<SocketAddr> {
         socket::local_address(&self.fd)
     }
 
     /// The remote address and port of a TCP or TLS connection.
-    pub fn peer_address(&self) -> Option<std::net::SocketAddr> {
+    pub fn peer_address(&self) -> Option<SocketAddr> {
         socket::peer_address(&self.fd)
     }
 
@@ -93,13 +125,55 @@ impl Stream {
     /// `WouldBlock` while it lasts; otherwise why it failed.
     pub fn connect(&mut self) -> io::Result<()> {
         if !self.connected {
-            socket::finish_connect(&self.fd)?;
+            self.go_on_connecting()?;
             self.connected = true;
+            self.dial = None;
         }
         match &mut self.tls {
             Some(tls) => tls.handshake(&self.fd, &self.name),
             None => Ok(()),
         }
+    }
+
+    fn go_on_connecting(&mut self) -> io::Result<()> {
+        if let Some(dial) = &mut self.dial
+            && let Some(lookup) = &dial.lookup
+        {
+            let ips = lookup.poll()?.into_iter().rev();
+            dial.rest = ips.map(|ip| SocketAddr::new(ip, dial.port)).collect();
+            dial.lookup = None;
+            self.next_address()?;
+        }
+        loop {
+            match socket::finish_connect(&self.fd) {
+                Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
+                    if self.dial.as_ref().is_none_or(|dial| dial.rest.is_empty()) {
+                        return Err(error);
+                    }
+                    self.next_address()?;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Begins to connect to the next address of a host that can be tried.
+    fn next_address(&mut self) -> io::Result<()> {
+        let Some(dial) = &mut self.dial else {
+            return Ok(());
+        };
+        let mut outcome = Err(io::ErrorKind::NotConnected.into());
+        while let Some(address) = dial.rest.pop() {
+            outcome = socket::connect_tcp(&address, dial.dscp).map(|(fd, _)| fd);
+            if outcome.is_ok() {
+                self.peer = Shown(address).to_string();
+                break;
+            }
+        }
+        // Closing the old descriptor ends that it is watched.
+        self.fd = outcome?;
+        self.watched = None;
+        Ok(())
     }
 
     /// Receives into `buffer`; `Ok(0)` is the end of the stream.
@@ -153,7 +227,9 @@ impl Stream {
     /// Those of `epoll_ctl`.
     pub fn watch(&mut self, poll: &Poll, token: Token, interest: Interest) -> io::Result<()> {
         let mut interest = interest;
-        if !self.connected {
+        if self.dial.as_ref().is_some_and(|dial| dial.lookup.is_some()) {
+            interest = Interest::READ;
+        } else if !self.connected {
             interest = Interest::WRITE;
         } else if let Some(tls) = &self.tls {
             interest = tls.interest(interest);

@@ -19,10 +19,18 @@ pub const DEFAULT_DSCP: u8 = 48;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Active {
     Unix(PathBuf),
-    Tcp(SocketAddr),
-    Tls(SocketAddr),
+    Tcp(Host),
+    Tls(Host),
     /// A listener within the process, by name.
     Memory(String),
+}
+
+/// A host and one of its ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    Address(SocketAddr),
+    /// By a name that is yet to be resolved.
+    Name(String, u16),
 }
 
 /// Where to listen.
@@ -145,14 +153,33 @@ fn socket_address((ip, scope): (IpAddr, u32), port: u16) -> SocketAddr {
     }
 }
 
+/// Whether this could be the name of a host: labels of letters, digits, hyphens and
+/// underscores, of which the last does not begin with a digit as an address would.
+fn is_name(text: &str) -> bool {
+    let is_label = |label: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        (1..=63).contains(&label.len()) && label.chars().all(fits) && !label.starts_with('-')
+    };
+    let bare = text.strip_suffix('.').unwrap_or(text);
+    let last = bare.rsplit('.').next().unwrap_or_default();
+    bare.len() < 254
+        && bare.split('.').all(is_label)
+        && !last.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// `HOST[:PORT]`.
-fn host_and_port(text: &str, default_port: u16) -> Result<SocketAddr, String> {
-    match fields(text).as_slice() {
-        ["", ..] => Err("host must be specified".to_owned()),
-        [h] if default_port == 0 => Err(format!("port must be specified ({h})")),
-        [h] => Ok(socket_address(host(h)?, default_port)),
-        [h, p] => Ok(socket_address(host(h)?, port(p)?)),
-        _ => Err("port must be specified".to_owned()),
+fn host_and_port(text: &str, default_port: u16) -> Result<Host, String> {
+    let (h, port) = match fields(text).as_slice() {
+        ["", ..] => return Err("host must be specified".to_owned()),
+        [h] if default_port == 0 => return Err(format!("port must be specified ({h})")),
+        [h] => (*h, default_port),
+        [h, p] => (*h, port(p)?),
+        _ => return Err("port must be specified".to_owned()),
+    };
+    match host(h) {
+        Ok(ip) => Ok(Host::Address(socket_address(ip, port))),
+        Err(_) if is_name(h) => Ok(Host::Name(h.to_owned(), port)),
+        Err(error) => Err(error),
     }
 }
 
@@ -193,7 +220,10 @@ mod tests {
     #[test]
     fn whom_to_connect_to() {
         let check = |name, expected: Result<&str, &str>| {
-            let got = host_and_port(name, 6640).map(|a| Shown(a).to_string());
+            let got = host_and_port(name, 6640).map(|host| match host {
+                Host::Address(address) => Shown(address).to_string(),
+                Host::Name(name, port) => format!("{name} {port}"),
+            });
             assert_eq!(got.as_deref().map_err(String::as_str), expected, "{name}");
         };
         check("1.2.3.4", Ok("1.2.3.4:6640"));
@@ -205,7 +235,12 @@ mod tests {
         check("1.2.3.4:99999", Err("bad port number \"99999\""));
         check("1.2.3.4:1:2", Err("port must be specified"));
         check("::1:3", Err("host must be specified"));
-        check("abc:1", Err("bad IP address \"abc\""));
+        check("abc:1", Ok("abc 1"));
+        check("db-1.example.org.", Ok("db-1.example.org. 6640"));
+        check("a b:1", Err("bad IP address \"a b\""));
+        check("-a:1", Err("bad IP address \"-a\""));
+        check("1.2.3.400:1", Err("bad IP address \"1.2.3.400\""));
+        check("a..b:1", Err("bad IP address \"a..b\""));
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base::Dirs;
 
 use super::listener::{Backlog, Kind};
-use super::name::{self, Active, Passive, Shown};
+use super::name::{self, Active, Host, Passive, Shown};
+use super::resolve::{self, Resolve, Resolver};
 use super::{Listener, Stream, socket};
 use crate::tls::Tls;
 
@@ -17,6 +18,7 @@ use crate::tls::Tls;
 struct Inner {
     run: PathBuf,
     tls: Tls,
+    resolver: Resolver,
     connections: AtomicU64,
     memory: Mutex<HashMap<String, Backlog>>,
 }
@@ -29,9 +31,15 @@ pub struct Net(Arc<Inner>);
 impl Net {
     /// With unix sockets relative to the run directory of `dirs` and no TLS configured.
     pub fn new(dirs: &Dirs) -> Self {
+        Self::with_resolver(dirs, resolve::system())
+    }
+
+    /// The same, with hosts looked up by `resolve` in place of the system.
+    pub fn with_resolver(dirs: &Dirs, resolve: Resolve) -> Self {
         Self(Arc::new(Inner {
             run: dirs.run.clone(),
             tls: Tls::default(),
+            resolver: Resolver::new(resolve),
             connections: AtomicU64::new(0),
             memory: Mutex::default(),
         }))
@@ -61,10 +69,16 @@ impl Net {
     /// `EAFNOSUPPORT` for a name that means nothing, `ENOPROTOOPT` if TLS is not
     /// configured, or why connecting failed at once.
     pub fn connect(&self, name: &str, default_port: u16, dscp: u8) -> io::Result<Stream> {
-        let inet = |address| {
-            let (fd, connected) = socket::connect_tcp(&address, dscp)?;
-            let peer = Shown(address).to_string();
-            Ok::<_, io::Error>(Stream::new(name.to_owned(), fd, connected, peer))
+        let inet = |host| match host {
+            Host::Address(address) => {
+                let (fd, connected) = socket::connect_tcp(&address, dscp)?;
+                let peer = Shown(address).to_string();
+                Ok::<_, io::Error>(Stream::new(name.to_owned(), fd, connected, peer))
+            }
+            Host::Name(host, port) => {
+                let lookup = self.0.resolver.look_up(&host)?;
+                Stream::resolving(name, &host, port, dscp, lookup)
+            }
         };
         match name::parse_active(name, default_port, &self.0.run)? {
             Active::Unix(path) => {
@@ -72,10 +86,13 @@ impl Net {
                 let peer = path.display().to_string();
                 Ok(Stream::new(name.to_owned(), fd, true, peer))
             }
-            Active::Tcp(address) => inet(address),
-            Active::Tls(address) => {
-                let session = self.tls().connect(address.ip())?;
-                Ok(inet(address)?.with_tls(session))
+            Active::Tcp(host) => inet(host),
+            Active::Tls(host) => {
+                let session = match &host {
+                    Host::Address(address) => self.tls().connect(address.ip().into())?,
+                    Host::Name(name, _) => self.tls().connect_by_name(name)?,
+                };
+                Ok(inet(host)?.with_tls(session))
             }
             Active::Memory(end) => {
                 let backlog = self.memory().get(&end).cloned();

@@ -1,7 +1,6 @@
 //! The configuration of TLS.
 
 use std::io::{self, Write as _};
-use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -127,15 +126,21 @@ impl Tls {
         }
     }
 
+    /// A session with the server called `host`.
+    pub(crate) fn connect_by_name(&self, host: &str) -> io::Result<TlsSession> {
+        let bare = host.strip_suffix('.').unwrap_or(host).to_owned();
+        self.connect(ServerName::try_from(bare).map_err(|e| unusable(&e))?)
+    }
+
     /// A session with the server at `peer`.
-    pub(crate) fn connect(&self, peer: IpAddr) -> io::Result<TlsSession> {
+    pub(crate) fn connect(&self, peer: ServerName<'static>) -> io::Result<TlsSession> {
         self.check_configured()?;
         let mut state = self.state();
         let server_name = state.config.server_name.clone();
         let built = state.built()?;
         let name = match &server_name {
             Some(name) => ServerName::try_from(name.clone()).map_err(|e| unusable(&e))?,
-            None => ServerName::from(peer),
+            None => peer,
         };
         let connection =
             ClientConnection::new(built.client.clone(), name).map_err(|e| unusable(&e))?;
@@ -424,7 +429,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_an_error() {
         let tls = Tls::default();
-        let error = tls.connect("127.0.0.1".parse().unwrap()).err();
+        let error = tls.connect_by_name("host").err();
         assert_eq!(error.unwrap().raw_os_error(), Some(92));
         assert!(versions(Some("TLSv1.2,TLSv1.3")).is_ok_and(|v| v.len() == 2));
         assert!(versions(Some("SSLv3")).is_err());

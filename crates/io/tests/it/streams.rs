@@ -1,9 +1,13 @@
 //! Streams and listeners of every kind.
 
 use std::io::{ErrorKind, IoSlice, Result};
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Clock, Dirs, Instant};
+use io::stream::Resolve;
 use io::{Interest, Net, Poll, Stream, Token};
 
 /// A directory that goes when the test ends.
@@ -134,4 +138,70 @@ fn a_watched_stream_reports_what_it_waits_for() {
     events.clear();
     poll.wait(Instant::ZERO, &mut events).unwrap();
     assert_eq!(events, []);
+}
+
+#[test]
+fn a_host_is_looked_up_while_others_are_served() {
+    let dir = TempDir::new("names");
+    let mut dirs = Dirs::from_env();
+    dirs.run.clone_from(&dir.0);
+    let (answer, wait) = std::sync::mpsc::channel::<Result<Vec<IpAddr>>>();
+    let (asked, count) = (Arc::new(AtomicUsize::new(0)), std::sync::Mutex::new(wait));
+    let counted = Arc::clone(&asked);
+    let resolve: Resolve = Arc::new(move |host: &str| {
+        assert_eq!(host, "db");
+        counted.fetch_add(1, Ordering::Relaxed);
+        count.lock().unwrap().recv().unwrap()
+    });
+    let net = Net::with_resolver(&dirs, resolve);
+    let mut listener = net.listen("ptcp:0:127.0.0.1", 0, 0).unwrap();
+    let port = listener.port().unwrap();
+    let name = format!("tcp:db:{port}");
+    let mut poll = Poll::new(&Clock::stopped(Instant::ZERO)).unwrap();
+    let mut streams = [
+        net.connect(&name, 0, 0).unwrap(),
+        net.connect(&name, 0, 0).unwrap(),
+    ];
+    for (n, stream) in streams.iter_mut().enumerate() {
+        assert_eq!(stream.connect().unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(stream.peer(), format!("db:{port}"));
+        stream
+            .watch(&poll, Token(n as u64), Interest::READ)
+            .unwrap();
+    }
+    let mut events = Vec::new();
+    poll.wait(Instant::ZERO, &mut events).unwrap();
+    assert_eq!(events, [], "nobody knows the address yet");
+    // Nobody listens on the first, so the second is taken.
+    let ips = ["127.0.0.2", "127.0.0.1"].map(|ip| ip.parse().unwrap());
+    answer.send(Ok(ips.to_vec())).unwrap();
+    for stream in &mut streams {
+        while let Err(error) = stream.connect() {
+            assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+            stream.watch(&poll, Token(9), Interest::READ).unwrap();
+            poll.wait(Instant::MAX, &mut events).unwrap();
+        }
+        let mut server = until(|| listener.accept()).unwrap();
+        assert_eq!(stream.peer(), format!("127.0.0.1:{port}"));
+        talk(stream, &mut server);
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "one question for both");
+    let mut late = net.connect(&name, 0, 0).unwrap();
+    answer
+        .send(Err(std::io::Error::other("no such host")))
+        .unwrap();
+    let error = until(|| late.connect()).unwrap_err();
+    assert_eq!(io::error_text(&error), "no such host");
+}
+
+#[test]
+fn this_host_has_a_name() {
+    let dir = TempDir::new("localhost");
+    let net = dir.net();
+    let mut listener = net.listen("ptcp:0:127.0.0.1", 0, 0).unwrap();
+    let name = format!("tcp:localhost:{}", listener.port().unwrap());
+    let mut client = net.connect(&name, 0, 0).unwrap();
+    until(|| client.connect()).unwrap();
+    let mut server = until(|| listener.accept()).unwrap();
+    talk(&mut client, &mut server);
 }
