@@ -112,14 +112,13 @@ fn taps() -> Result<String, String> {
 }
 
 fn kernel_datapath() -> Result<String, String> {
-    if Path::new("/sys/module/openvswitch").exists() {
-        return Err(
-            "the module openvswitch is loaded, but this version of Sluice has only the \
-                    userspace datapath"
-                .into(),
-        );
+    match dp_kernel::find_module() {
+        Ok(()) => Ok("module openvswitch; bridges without a datapath_type get this one".into()),
+        Err(error) => Err(format!(
+            "module openvswitch: {} (try: modprobe openvswitch); bridges get the userspace datapath",
+            base::errno_text(&error)
+        )),
     }
-    Err("the module openvswitch is not loaded; bridges get the userspace datapath".into())
 }
 
 fn open_files() -> Result<String, String> {

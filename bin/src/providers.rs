@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::Clock;
 use dp_api::Datapath;
+use dp_kernel::KernelDatapath;
 use dp_user::{Options, UserDatapath};
 use net_dev::{DummyLevel, DummyProvider, Provider, Providers};
 use net_dev_linux::LinuxProvider;
@@ -41,6 +42,54 @@ impl DatapathProvider for UserDatapaths {
     }
 }
 
+/// Opens datapaths of the kernel.
+struct KernelDatapaths {
+    devices: Providers,
+    clock: Clock,
+}
+
+impl DatapathProvider for KernelDatapaths {
+    fn kinds(&self) -> Vec<String> {
+        vec![SYSTEM.to_owned()]
+    }
+
+    fn open(&self, kind: &str) -> Result<Arc<dyn Datapath>, dp_api::Error> {
+        self.create(kind, &format!("ovs-{kind}"))
+    }
+
+    fn create(&self, _kind: &str, name: &str) -> Result<Arc<dyn Datapath>, dp_api::Error> {
+        let options = dp_kernel::Options {
+            name: name.to_owned(),
+            devices: self.devices.clone(),
+            clock: self.clock.clone(),
+        };
+        dp_kernel::find_module().map_err(|error| {
+            let why = base::errno_text(&error);
+            dp_api::Error::Unsupported(format!("the kernel has no module openvswitch ({why})"))
+        })?;
+        Ok(Arc::new(KernelDatapath::open(options)?))
+    }
+}
+
+/// The type of the kernel's datapath.
+const SYSTEM: &str = "system";
+
+/// The type of datapath that bridges get that name none: the kernel's, if it has one.
+fn default_kind(has_kernel_provider: bool) -> &'static str {
+    if !has_kernel_provider {
+        return "netdev";
+    }
+    match dp_kernel::find_module() {
+        Ok(()) => SYSTEM,
+        Err(error) => {
+            log::info!(target: "dpif_netlink",
+                "the kernel has no module openvswitch ({}): bridges without a datapath_type \
+                 get the userspace datapath", base::errno_text(&error));
+            "netdev"
+        }
+    }
+}
+
 /// Opens what `choice` stands for.
 ///
 /// # Errors
@@ -69,17 +118,29 @@ pub fn inject(choice: Choice, clock: &Clock) -> Result<Injected, String> {
             kinds.push(("system".to_owned(), true));
         }
     }
-    let has_system = kinds.iter().any(|(kind, _)| kind == "system");
-    let default = if has_system { "system" } else { "netdev" };
-    let datapaths = UserDatapaths {
+    let system_is_dummy = kinds.iter().any(|(kind, _)| kind == SYSTEM);
+    let has_kernel = !all_are_dummies && !system_is_dummy && !choice.disable_system;
+    let default = if system_is_dummy {
+        SYSTEM
+    } else {
+        default_kind(has_kernel)
+    };
+    let user = UserDatapaths {
         kinds,
         devices: devices.clone(),
         clock: clock.clone(),
     };
+    let mut datapaths: Vec<Arc<dyn DatapathProvider>> = vec![Arc::new(user)];
+    if has_kernel {
+        datapaths.push(Arc::new(KernelDatapaths {
+            devices: devices.clone(),
+            clock: clock.clone(),
+        }));
+    }
     Ok(Injected {
         devices,
         dummies,
-        datapaths: vec![Arc::new(datapaths)],
+        datapaths,
         default_datapath: default.to_owned(),
     })
 }

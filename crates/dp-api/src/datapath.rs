@@ -251,6 +251,9 @@ pub trait Datapath: Send + Sync {
         Vec::new()
     }
 
+    /// Removes the datapath for good, with its ports and flows, where it would outlive the process.
+    fn destroy(&self) {}
+
     /// Returns when every packet that a thread was working on when this was called is done.
     fn quiesce(&self);
 

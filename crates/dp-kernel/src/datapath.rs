@@ -230,7 +230,7 @@ impl KernelDatapath {
     }
 
     /// Removes a port from the kernel, with the device if it was made for the port.
-    fn destroy(&self, port: &Port) -> io::Result<()> {
+    fn destroy_port(&self, port: &Port) -> io::Result<()> {
         let family = self.shared.kernel.families.vport;
         let mut request = vport::delete(family, self.shared.dp, port.number.0);
         let outcome = self.shared.kernel.execute(&mut request);
@@ -278,14 +278,26 @@ impl KernelDatapath {
             if port.is_claimed() {
                 return Err(Error::Exists(format!("port {} exists", spec.name)));
             }
-            if self.is_same(&port, spec) {
+            if spec.kind != "tap" && self.is_same(&port, spec) {
                 return self.adopt(&port, spec).map_err(|e| error(&e));
             }
-            self.destroy(&port).map_err(|e| error(&e))?;
+            self.destroy_port(&port).map_err(|e| error(&e))?;
             self.shared.ports.write().remove(port.number);
         }
+        // A tap is made by being opened, and lives as long as somebody has it open.
+        let tap = match spec.kind.as_str() {
+            "tap" => Some(
+                self.devices
+                    .open(&spec.name, "tap")
+                    .map_err(|e| error(&e))?,
+            ),
+            _ => None,
+        };
         let number = self.create(spec, spec.number).map_err(|e| error(&e))?;
         let port = Arc::new(Port::new(number, spec.clone(), true));
+        if let Some(tap) = tap {
+            port.device.get_or_init(|| tap);
+        }
         self.shared.ports.write().insert(port);
         Ok(number)
     }
@@ -415,7 +427,7 @@ impl Datapath for KernelDatapath {
         let _changing = lock(&self.changing);
         let port = self.port(number)?;
         self.shared.ports.write().remove(number);
-        self.destroy(&port).map_err(|e| error(&e))
+        self.destroy_port(&port).map_err(|e| error(&e))
     }
 
     fn port_set(&self, number: PortNo, options: &[(String, String)]) -> Result<(), Error> {
@@ -451,7 +463,12 @@ impl Datapath for KernelDatapath {
         if let Some(device) = port.device.get() {
             return Ok(device.clone());
         }
-        let device = self.devices.open(&port.spec.name, "system");
+        let kind = if port.spec.kind == "tap" {
+            "tap"
+        } else {
+            "system"
+        };
+        let device = self.devices.open(&port.spec.name, kind);
         let device = device.map_err(|e| error(&e))?;
         Ok(port.device.get_or_init(|| device).clone())
     }
@@ -651,7 +668,7 @@ impl Datapath for KernelDatapath {
         };
         let mut names = Vec::new();
         for port in leftovers {
-            match self.destroy(&port) {
+            match self.destroy_port(&port) {
                 Ok(()) => names.push(port.spec.name.clone()),
                 Err(error) => {
                     let (name, why) = (&port.spec.name, base::errno_text(&error));
@@ -662,6 +679,30 @@ impl Datapath for KernelDatapath {
             self.shared.ports.write().remove(port.number);
         }
         names
+    }
+
+    fn destroy(&self) {
+        self.dispatcher.stop();
+        let family = self.shared.kernel.families.datapath;
+        let outcome = self
+            .shared
+            .kernel
+            .execute(&mut datapath::delete(family, self.shared.dp));
+        if let Err(error) = outcome {
+            let why = base::errno_text(&error);
+            log::warn!(target: "dpif_netlink",
+                "{}: cannot be removed ({why})", self.shared.display_name());
+        }
+        let tunnels: Vec<Arc<Port>> = {
+            let ports = self.shared.ports.read();
+            let is_tunnel =
+                |p: &&Arc<Port>| matches!(PortKind::of(&p.spec), Ok(PortKind::Tunnel(_)));
+            ports.iter().filter(is_tunnel).cloned().collect()
+        };
+        for port in tunnels {
+            // A device that the module made has gone with the datapath.
+            let _ = self.links.remove(&port.spec.name);
+        }
     }
 
     fn quiesce(&self) {

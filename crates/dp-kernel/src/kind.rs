@@ -33,7 +33,7 @@ impl PortKind {
     /// There is no such type here, or an option makes no sense.
     pub(crate) fn of(spec: &PortSpec) -> Result<Self, Error> {
         match spec.kind.as_str() {
-            "" | "system" => return Ok(Self::Netdev),
+            "" | "system" | "tap" => return Ok(Self::Netdev),
             "internal" => return Ok(Self::Internal),
             _ => {}
         }

@@ -129,6 +129,7 @@ impl Bridges {
             self.note_interfaces(bridge, ports.iter());
         }
         self.applied = self.root().map(|row| self.integer(row, "next_cfg"));
+        target.configured();
         self.ready = true;
         self.next_status = now;
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vs_switch::config::{
-    BridgeConfig, ConnectionMode, ControllerConfig, FailMode, FlowTableConfig, FormerNumber,
-    InterfaceConfig, MAC_AGING_TIME, MAC_TABLE_SIZE, MirrorConfig, PortConfig, PriorityTags,
-    SwitchConfig, VlanMode,
+    BridgeConfig, ConnectionMode, ControllerConfig, Dispatch, FailMode, FlowTableConfig,
+    FormerNumber, InterfaceConfig, MAC_AGING_TIME, MAC_TABLE_SIZE, MirrorConfig, PortConfig,
+    PriorityTags, SwitchConfig, VlanMode,
 };
 
 use crate::columns::{Columns, Row, is_usable_mac, mac};
@@ -49,7 +49,20 @@ pub fn switch_config(row: &dyn Row) -> SwitchConfig {
             .map_or(default.bundle_idle_timeout, Duration::from_secs),
         vlan_limit: row.other_number("vlan-limit").unwrap_or(default.vlan_limit),
         flow_restore_wait: row.other_true("flow-restore-wait"),
+        upcall_dispatch: upcall_dispatch(&row),
     }
+}
+
+/// `auto` where nothing else is said, or nothing that is known.
+fn upcall_dispatch(row: &Columns<'_>) -> Dispatch {
+    let Some(text) = row.other("upcall-dispatch") else {
+        return Dispatch::Auto;
+    };
+    text.parse().unwrap_or_else(|()| {
+        log::warn!(target: "bridge",
+            "other_config:upcall-dispatch: '{text}' is not auto, per-cpu or per-port");
+        Dispatch::Auto
+    })
 }
 
 /// From a row of `Bridge`; its controllers and flow tables are filled in by the caller.

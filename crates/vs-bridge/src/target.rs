@@ -13,6 +13,9 @@ pub trait Target {
     /// The step as a whole could not be carried out.
     fn apply(&mut self, step: &Step, now: Instant) -> Result<(), String>;
 
+    /// The whole configuration was carried out once.
+    fn configured(&mut self) {}
+
     /// What may have changed since this was last asked.
     fn take_changes(&mut self) -> Changes;
 

@@ -52,6 +52,8 @@ pub(crate) struct Backer {
     pub(crate) tunnels: Tunnels,
     /// Names of the bridges on it.
     pub(crate) bridges: BTreeSet<String>,
+    /// Packets and flows are left alone for now.
+    pub(crate) is_held: bool,
     /// Its patch ports that were set up, by interface.
     pub(crate) patch_ends: HashMap<String, PatchEnd>,
     pub(crate) revalidator: Revalidator,
@@ -79,6 +81,7 @@ impl Backer {
         datapath: Arc<dyn Datapath>,
         counters: &Counters,
         flow_limit: u32,
+        is_held: bool,
     ) -> Self {
         let features = datapath.features();
         let ids = if features.outlives_process {
@@ -107,8 +110,10 @@ impl Backer {
             flows: AtomicUsize::new(0),
             wildcards: AtomicBool::new(true),
         });
-        let handler: Arc<Shared> = Arc::clone(&shared);
-        datapath.set_handler(handler);
+        if !is_held {
+            let handler: Arc<Shared> = Arc::clone(&shared);
+            datapath.set_handler(handler);
+        }
         Self {
             kind: kind.to_owned(),
             datapath,
@@ -116,6 +121,7 @@ impl Backer {
             shared,
             ports: Arc::default(),
             tunnels: Tunnels::default(),
+            is_held,
             bridges: BTreeSet::new(),
             patch_ends: HashMap::new(),
             revalidator: Revalidator::default(),

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use dp_api::Dispatch;
+
 /// Six bytes of an Ethernet address, as the low 48 bits.
 pub type Mac = u64;
 
@@ -305,6 +307,8 @@ pub struct SwitchConfig {
     pub vlan_limit: u8,
     /// `other_config:flow-restore-wait`: no traffic is forwarded while this holds.
     pub flow_restore_wait: bool,
+    /// `other_config:upcall-dispatch`: how a kernel hands packets over.
+    pub upcall_dispatch: Dispatch,
 }
 
 impl Default for SwitchConfig {
@@ -318,6 +322,7 @@ impl Default for SwitchConfig {
             bundle_idle_timeout: Duration::from_secs(10),
             vlan_limit: 1,
             flow_restore_wait: false,
+            upcall_dispatch: Dispatch::Auto,
         }
     }
 }

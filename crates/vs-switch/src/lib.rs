@@ -2,6 +2,7 @@
 //! datapaths only through `dp-api`; the binary injects them.
 #![forbid(unsafe_code)]
 
+mod adopt;
 mod backer;
 mod bridge;
 mod changes;

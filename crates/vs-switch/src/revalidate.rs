@@ -7,18 +7,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::{Clock, Instant};
-use dp_api::{DumpedFlow, FlowPut, FlowStats};
+use dp_api::{FlowPut, FlowStats};
 use dp_ctl::{DumpFormat, flow_text, stats_text};
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
 use dp_lang::{Action, Ufid};
 use net_flow::{FlowKey, FlowMask, MiniKey};
-use of_xlate::{Dependencies, Input, Purpose, SwitchView, translate};
+use of_xlate::{Input, Purpose, SwitchView, translate};
 
 use crate::backer::Backer;
 use crate::changes::ViewChanges;
 use crate::config::SwitchConfig;
-
-use crate::megaflow::Megaflow;
 
 /// How long an unused flow is kept when there are more flows than there should be.
 const HURRIED_IDLE: Duration = Duration::from_millis(100);
@@ -123,7 +121,7 @@ impl Revalidator {
 }
 
 /// What a flow should be.
-enum Check {
+pub(crate) enum Check {
     Keep,
     Modify,
     Delete,
@@ -135,6 +133,7 @@ impl Backer {
         self.revalidator.max_idle = settings.max_idle;
         self.revalidator.interval = settings.max_revalidator;
         self.datapath.set_vlan_limit(settings.vlan_limit);
+        self.datapath.set_dispatch(settings.upcall_dispatch);
         self.vlan_limit = settings.vlan_limit;
         let limit = settings.flow_limit as usize;
         self.shared.flow_limit.store(limit, Ordering::Relaxed);
@@ -158,6 +157,10 @@ impl Backer {
         let Some(changes) = self.revalidator.pending.take() else {
             return;
         };
+        // All flows are looked at when they are not held any more.
+        if self.is_held {
+            return;
+        }
         let start = clock.real();
         // Packets that are being translated with the old view install their flows first.
         self.datapath.quiesce();
@@ -177,7 +180,7 @@ impl Backer {
     }
 
     /// Brings the datapath's flow to what a check said.  Returns whether it stays.
-    fn carry_out(&self, ufid: Ufid, check: &Check, now: Instant) -> bool {
+    pub(crate) fn carry_out(&self, ufid: Ufid, check: &Check, now: Instant) -> bool {
         match check {
             Check::Keep => true,
             Check::Modify => self.modify(ufid),
@@ -191,20 +194,21 @@ impl Backer {
     /// Checks all flows, credits their statistics, and removes those that were not used for
     /// long.  When this returns, packets are forwarded as the newest view wants it.
     pub(crate) fn revalidate(&mut self, now: Instant, clock: &Clock) {
+        if self.is_held {
+            return;
+        }
         let start = clock.real();
         self.recheck(now, clock);
         let view = self.shared.view.load();
         self.revalidator.dump += 1;
+        self.log_dump(now);
         let mut flows = Vec::new();
-        self.datapath.flow_dump(&mut |flow| {
-            flows.push(flow);
-            true
-        });
-        self.log_dump(&flows, now);
+        self.datapath
+            .flow_counts(&mut |ufid, stats| flows.push((ufid, *stats)));
         let idle = self.idle_limit(flows.len());
         let mut kept = 0;
-        for flow in &flows {
-            if self.check_flow(flow, &view, idle, now) {
+        for (ufid, stats) in &flows {
+            if self.check_flow(*ufid, stats, &view, idle, now) {
                 kept += 1;
             }
         }
@@ -264,14 +268,15 @@ impl Backer {
         }
     }
 
-    fn log_dump(&self, flows: &[DumpedFlow], now: Instant) {
+    fn log_dump(&self, now: Instant) {
         if log::log_enabled!(target: DPIF, log::Level::Debug) {
             let (name, names) = (self.display_name(), PortNames::none());
-            for flow in flows {
-                let flow = self.with_whole_key(flow.clone());
+            self.datapath.flow_dump(&mut |flow| {
+                let flow = self.with_whole_key(flow);
                 let text = flow_text(&flow, &names, VERBOSE, now);
                 base::log_limited!(Debug, DPIF, (600, 600), "{name}: flow_dump {text}");
-            }
+                true
+            });
         }
     }
 
@@ -290,42 +295,46 @@ impl Backer {
     /// Checks one flow.  Returns whether it stays.
     fn check_flow(
         &self,
-        flow: &DumpedFlow,
+        ufid: Ufid,
+        stats: &FlowStats,
         view: &SwitchView,
         idle: Option<Duration>,
         now: Instant,
     ) -> bool {
         let dump = self.revalidator.dump;
-        let mut shard = self.shared.megaflows.shard(flow.ufid);
-        if !shard.contains_key(&flow.ufid) {
+        let mut shard = self.shared.megaflows.shard(ufid);
+        if !shard.contains_key(&ufid) {
             drop(shard);
-            self.shared.megaflows.add(flow.ufid, adopted(flow, now));
-            shard = self.shared.megaflows.shard(flow.ufid);
+            if !self.adopt(ufid, now) {
+                return false;
+            }
+            shard = self.shared.megaflows.shard(ufid);
         }
-        let Some(megaflow) = shard.get_mut(&flow.ufid) else {
+        let Some(megaflow) = shard.get_mut(&ufid) else {
             return false;
         };
         megaflow.seen = dump;
-        let used = flow.stats.used.unwrap_or(megaflow.created);
-        megaflow.credit(flow.stats.packets, flow.stats.bytes, used);
+        let used = stats.used.unwrap_or(megaflow.created);
+        megaflow.credit(stats.packets, stats.bytes, used);
         let is_current = self.shared.megaflows.is_current(megaflow, view.version);
         drop(shard);
         let is_idle = idle.is_none_or(|idle| used + idle <= now);
         let check = if is_idle {
             Check::Delete
         } else if !is_current {
-            self.retranslate(flow.ufid, view, now)
+            self.retranslate(ufid, view, now)
         } else {
             Check::Keep
         };
-        self.carry_out(flow.ufid, &check, now)
+        self.carry_out(ufid, &check, now)
     }
 
     /// Translates a flow anew and takes note of what it depends on now.
-    fn retranslate(&self, ufid: Ufid, view: &SwitchView, now: Instant) -> Check {
-        let Some((key, mask)) = self.key_and_mask(ufid) else {
+    pub(crate) fn retranslate(&self, ufid: Ufid, view: &SwitchView, now: Instant) -> Check {
+        let Some((mut key, mask)) = self.key_and_mask(ufid) else {
             return Check::Delete;
         };
+        self.limit_vlans(&mut key);
         let Ok((bridge, located)) = view.locate(&key) else {
             return Check::Delete;
         };
@@ -465,23 +474,5 @@ impl Backer {
         self.shared.megaflows.sweep(u64::MAX, now);
         self.shared.flows.store(0, Ordering::Relaxed);
         self.revalidator.current = 0;
-    }
-}
-
-/// A flow that the switch did not install, or not in this life.
-fn adopted(flow: &DumpedFlow, now: Instant) -> Megaflow {
-    Megaflow {
-        key: Arc::new(flow.key.clone()),
-        mask: Arc::new(flow.mask.clone()),
-        actions: Arc::clone(&flow.actions),
-        version: 0,
-        dependencies: Dependencies::default(),
-        effects: Vec::new(),
-        frozen: Vec::new(),
-        created: now,
-        sequence: 0,
-        // What it counted before is nobody's.
-        credited: (flow.stats.packets, flow.stats.bytes),
-        seen: 0,
     }
 }

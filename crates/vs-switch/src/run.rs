@@ -175,6 +175,7 @@ impl Switch {
         }
         self.carry_out(wanted, now);
         self.settle(now);
+        self.release_datapaths(now);
         for bridge in self.bridges.values_mut() {
             bridge.endpoints.run(now, &mut bridge.model, poll);
         }

@@ -47,6 +47,8 @@ pub struct Switch {
     /// Bridges that could not be made, and why.
     failed: BTreeMap<String, String>,
     next_bridge: u64,
+    /// Whether the configuration was carried out once.
+    pub(crate) is_configured: bool,
     /// Whether dumps name flows by their ids alone (`upcall/disable-ufid`).
     pub(crate) ufid_dumps: bool,
     /// Whether a step changed something since the views were published.
@@ -74,6 +76,7 @@ impl Switch {
             unsettled: BTreeSet::new(),
             failed: BTreeMap::new(),
             next_bridge: 1,
+            is_configured: false,
             ufid_dumps: true,
             reconfigured: false,
             changed_interfaces: BTreeSet::new(),
@@ -121,7 +124,8 @@ impl Switch {
         if !self.backers.contains_key(kind) {
             let datapath = self.env.open_datapath(kind).map_err(|e| e.to_string())?;
             let limit = self.settings.flow_limit;
-            let mut backer = Backer::new(kind, datapath, &self.counters, limit);
+            let is_held = self.must_hold(datapath.features().outlives_process);
+            let mut backer = Backer::new(kind, datapath, &self.counters, limit, is_held);
             backer.configure(&self.settings);
             backer.log_features();
             if let Some(waker) = &self.waker {
@@ -204,7 +208,9 @@ impl Switch {
             backer.is_stale = true;
             if backer.bridges.is_empty() {
                 // Nobody needs the datapath any more.
-                self.backers.remove(&kind);
+                if let Some(backer) = self.backers.remove(&kind) {
+                    backer.datapath.destroy();
+                }
             }
         }
         Ok(())

@@ -167,6 +167,8 @@ impl Part {
             }
             Form::Fragment if value & u128::from(FRAG_LATER) != 0 => 2,
             Form::Fragment => value & u128::from(FRAG_ANY),
+            // All of the slot is all of the field, however wide either is.
+            _ if is_mask && value == self.slot.max() => self.full,
             _ if is_mask => value & self.full,
             _ => value,
         };

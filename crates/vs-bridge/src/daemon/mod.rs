@@ -53,6 +53,10 @@ impl Target for Switch {
         Self::apply(self, step, now)
     }
 
+    fn configured(&mut self) {
+        Self::configured(self);
+    }
+
     fn take_changes(&mut self) -> Changes {
         Self::take_changes(self)
     }
