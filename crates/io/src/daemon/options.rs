@@ -116,9 +116,7 @@ impl TlsOption {
             Self::Protocols => config.protocols = Some(text),
             Self::Ciphers => config.ciphers = Some(text),
             Self::Ciphersuites => config.ciphersuites = Some(text),
-            Self::ServerName => {
-                return Err("--ssl-server-name is not supported yet".to_owned());
-            }
+            Self::ServerName => config.server_name = Some(text),
         }
         Ok(())
     }

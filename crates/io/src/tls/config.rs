@@ -14,9 +14,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection,
-    SupportedProtocolVersion,
+    SupportedCipherSuite,
 };
 
+use super::ciphers::{self, Selection};
+use super::protocols::versions;
 use super::session::TlsSession;
 use super::verify::ChainOnly;
 
@@ -260,16 +262,11 @@ impl State {
 
     fn build(&self, stamps: [Stamp; 4]) -> io::Result<Built> {
         let config = &self.config;
-        let provider = Arc::new(ring::default_provider());
-        let versions = versions(config.protocols.as_deref())?;
-        for list in [&config.ciphers, &config.ciphersuites]
-            .into_iter()
-            .flatten()
-        {
-            log::warn!(target: "stream_ssl",
-                "choosing ciphers (\"{list}\") is not supported yet: all that TLS 1.2 and 1.3 \
-                 of this build offer stay on");
-        }
+        let versions = versions(config.protocols.as_deref());
+        let provider = Arc::new(CryptoProvider {
+            cipher_suites: suites(config)?,
+            ..ring::default_provider()
+        });
         let [key, certificate, ca, _] = config.files();
         let (Some(key), Some(certificate), Some(ca)) = (key, certificate, ca) else {
             return Err(Errno::NOPROTOOPT.into());
@@ -384,29 +381,32 @@ fn sent_chain(
     Ok(sent)
 }
 
-/// Reads the list of protocol versions.
-fn versions(list: Option<&str>) -> io::Result<Vec<&'static SupportedProtocolVersion>> {
-    let Some(list) = list else {
-        return Ok(rustls::ALL_VERSIONS.to_vec());
-    };
-    let mut versions = Vec::new();
-    for word in list.split([',', ' ', ':']).filter(|w| !w.is_empty()) {
-        match word.trim_end_matches(['+', '-']) {
-            "TLSv1.2" => versions.push(&rustls::version::TLS12),
-            "TLSv1.3" => versions.push(&rustls::version::TLS13),
-            "TLSv1" | "TLSv1.1" => log::warn!(target: "stream_ssl",
-                "{word} is not offered: it is not secure"),
-            _ => {
-                log::error!(target: "stream_ssl", "{word}: SSL/TLS protocol not recognized");
-                return Err(Errno::PROTO.into());
-            }
+/// The cipher suites to use, the preferred ones first.
+fn suites(config: &TlsConfig) -> io::Result<Vec<SupportedCipherSuite>> {
+    type Read = fn(&str) -> Result<Selection, String>;
+    let read = |option: &str, list: &Option<String>, read: Read, all: Vec<_>| {
+        let Some(list) = list else {
+            return Ok(all);
+        };
+        let selection = read(list).map_err(|e| unusable(&format!("{option} \"{list}\": {e}")))?;
+        for name in selection.missing {
+            log::warn!(target: "stream_ssl", "{option}: {name} is not supported and left out");
         }
-    }
-    if versions.is_empty() {
-        log::error!(target: "stream_ssl", "\"{list}\" leaves no usable protocol");
-        return Err(Errno::PROTO.into());
-    }
-    Ok(versions)
+        Ok::<_, io::Error>(selection.suites)
+    };
+    let mut suites = read(
+        "ciphersuites",
+        &config.ciphersuites,
+        ciphers::tls13,
+        ciphers::all_tls13(),
+    )?;
+    suites.extend(read(
+        "ciphers",
+        &config.ciphers,
+        ciphers::tls12,
+        ciphers::all_tls12(),
+    )?);
+    Ok(suites)
 }
 
 #[cfg(test)]
@@ -431,7 +431,5 @@ mod tests {
         let tls = Tls::default();
         let error = tls.connect_by_name("host").err();
         assert_eq!(error.unwrap().raw_os_error(), Some(92));
-        assert!(versions(Some("TLSv1.2,TLSv1.3")).is_ok_and(|v| v.len() == 2));
-        assert!(versions(Some("SSLv3")).is_err());
     }
 }

@@ -3,8 +3,10 @@
 //! Only the chain of a peer's certificate is checked, never its name, as the protocols
 //! over it expect.
 
+mod ciphers;
 mod config;
 mod der;
+mod protocols;
 mod session;
 mod verify;
 

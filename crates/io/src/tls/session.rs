@@ -38,6 +38,21 @@ impl Write for Socket<'_> {
     }
 }
 
+/// What went wrong; what the peer says of it in OpenSSL's words.
+fn error_text(error: &rustls::Error) -> String {
+    let rustls::Error::AlertReceived(alert) = error else {
+        return error.to_string();
+    };
+    let mut words = String::new();
+    for letter in format!("{alert:?}").chars() {
+        if letter.is_ascii_uppercase() {
+            words.push(' ');
+        }
+        words.push(letter.to_ascii_lowercase());
+    }
+    format!("ssl/tls alert{words}")
+}
+
 fn would_block() -> io::Error {
     io::ErrorKind::WouldBlock.into()
 }
@@ -86,7 +101,8 @@ impl TlsSession {
         if let Err(error) = self.connection.process_new_packets() {
             // The peer is told why.
             let _ = self.flush(fd);
-            base::log_limited!(Warn, "stream_ssl", (10, 25), "{name}: {error}");
+            let text = error_text(&error);
+            base::log_limited!(Warn, "stream_ssl", (10, 25), "{name}: {text}");
             return Err(Errno::PROTO.into());
         }
         Ok(true)
@@ -116,6 +132,11 @@ impl TlsSession {
         }
         if let Some(tls) = self.bootstrap.take() {
             tls.bootstrap(self.connection.peer_certificates().unwrap_or_default())?;
+        }
+        if let Connection::Server(server) = &self.connection
+            && let Some(wanted) = server.server_name()
+        {
+            log::debug!(target: "stream_ssl", "connection indicated server name {wanted}");
         }
         self.established = true;
         Ok(())

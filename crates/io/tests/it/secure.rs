@@ -112,3 +112,39 @@ fn the_authority_is_learnt_once() {
     assert_eq!(body(&learnt), body(&known));
     meet(&client, &server).0.unwrap();
 }
+
+#[test]
+fn both_ends_need_a_common_version_and_cipher() {
+    let dir = TempDir::new("ciphers");
+    let with = |name: &str, change: &dyn Fn(&mut TlsConfig)| {
+        let net = end(&dir, name, "ca.pem");
+        let mut config = net.tls().config();
+        change(&mut config);
+        net.tls().configure(config);
+        net
+    };
+    let text = |text: &str| Some(text.to_owned());
+    let server = with("server", &|c| {
+        c.ciphers = text("DEFAULT:@SECLEVEL=2:!AES256");
+        c.ciphersuites = text("TLS_CHACHA20_POLY1305_SHA256");
+    });
+    let meets = |change: &dyn Fn(&mut TlsConfig)| {
+        let (near, far) = meet(&with("client", change), &server);
+        near.is_ok() && far.is_ok()
+    };
+    assert!(meets(&|_| {}));
+    assert!(meets(&|c| c.protocols = text("TLSv1.2")));
+    assert!(meets(&|c| c.protocols = text("TLSv1.3+")));
+    assert!(!meets(&|c| {
+        c.protocols = text("TLSv1.3");
+        c.ciphersuites = text("TLS_AES_128_GCM_SHA256");
+    }));
+    assert!(!meets(&|c| {
+        c.protocols = text("TLSv1.2");
+        c.ciphers = text("AES256");
+    }));
+    // What cannot be honoured stops the connection before anything is sent.
+    let weak = with("client", &|c| c.ciphers = text("RC4-MD5"));
+    let error = weak.connect("ssl:127.0.0.1:1", 0, 0).err();
+    assert_eq!(error.and_then(|e| e.raw_os_error()), Some(71));
+}
