@@ -1,6 +1,9 @@
 //! Hosts in namespaces talk through a bridge of the userspace datapath.
 
+use std::fs::Permissions;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
 use testkit::net::Host;
@@ -193,4 +196,62 @@ fn links_and_mirrors_are_reported() {
     running
         .tool("ovs-vsctl", &wait)
         .unwrap_or_else(|e| panic!("{e}\n{}", running.report()));
+}
+
+/// Whether everybody may make taps, as is usual: others than root need it for bridges of real
+/// ports.
+fn everybody_may_make_taps() -> bool {
+    let mode = std::fs::metadata("/dev/net/tun").map(|m| m.permissions().mode());
+    mode.is_ok_and(|mode| mode & 0o006 == 0o006)
+}
+
+/// `--user`: the switch works with few of root's powers.
+#[test]
+fn a_switch_need_not_be_root() {
+    if !need("a_switch_need_not_be_root", HOSTS) {
+        return;
+    }
+    let real = everybody_may_make_taps();
+    let mut stack = ours();
+    if real {
+        stack.switch_args = &["--disable-system", "--user=nobody"];
+    } else {
+        stack = stack.with_dummies();
+        stack.switch_args = &["--enable-dummy=override", "--user=nobody"];
+    }
+    let mut running = stack.start_server().unwrap();
+    // The run directory and the database are another's as well then.
+    let open = |path: &Path| {
+        let mode = Permissions::from_mode(0o777);
+        std::fs::set_permissions(path, mode).unwrap();
+    };
+    open(&running.folder);
+    open(&running.folder.join("db.sock"));
+    running.start_switch().unwrap();
+    running
+        .tool("ovs-vsctl", &["--timeout=20", "add-br", "br0"])
+        .unwrap();
+    if real {
+        let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+        acquaint(&one, &two);
+        assert_eq!(answered(&one, &two, 5), 5, "{}", running.report());
+    }
+    let pid = std::fs::read_to_string(running.folder.join("ovs-vswitchd.pid")).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap();
+    let line = |name: &str| {
+        let line = status.lines().find_map(|l| l.strip_prefix(name));
+        line.unwrap_or_default()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(line("Uid:"), ["65534"; 4], "{status}");
+    assert_eq!(line("Groups:"), [""; 0], "{status}");
+    // CAP_NET_BIND_SERVICE, CAP_NET_BROADCAST, CAP_NET_ADMIN, CAP_NET_RAW, CAP_IPC_LOCK.
+    let kept = format!("{:016x}", 0x7c00);
+    for set in ["CapEff:", "CapPrm:"] {
+        assert_eq!(line(set), [&kept[..]], "{status}");
+    }
+    for set in ["CapInh:", "CapAmb:"] {
+        assert_eq!(line(set), ["0000000000000000"], "{status}");
+    }
 }

@@ -13,6 +13,7 @@ pub mod process;
 pub mod signal;
 pub mod tap;
 pub mod thread;
+pub mod user;
 
 use std::io;
 

@@ -56,6 +56,9 @@ impl Daemon {
             let path = path.display();
             return Err(format!("{path}: already running as pid {pid}, aborting"));
         }
+        if let Some(user) = &options.user {
+            user.switch(options.on_datapath, logger)?;
+        }
         let mut ready = None;
         let mut crash = None;
         if options.detach {

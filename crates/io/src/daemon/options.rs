@@ -6,6 +6,7 @@ use base::Dirs;
 use base::getopt::Opt;
 use base::log::Logger;
 
+use super::user::NewUser;
 use crate::tls::TlsConfig;
 
 /// An option of the log.
@@ -168,6 +169,10 @@ pub struct DaemonOptions {
     pub pidfile: Option<PathBuf>,
     /// Even if the pidfile's process runs.
     pub overwrite_pidfile: bool,
+    /// Whom it becomes before it does anything.
+    pub user: Option<NewUser>,
+    /// Whether it then still needs what working on a datapath needs.
+    pub on_datapath: bool,
     /// The control socket, relative to the run directory, if not the usual one.
     pub unixctl: Option<String>,
     /// Standard error stays open in the background: the program's output goes there.
@@ -178,6 +183,17 @@ pub struct DaemonOptions {
 }
 
 impl DaemonOptions {
+    /// Becomes another user at once, if that is wanted: for programs that may not become daemons.
+    ///
+    /// # Errors
+    /// The text to end the program with, after its name.
+    pub fn become_user(&mut self, logger: &Logger) -> Result<(), String> {
+        match self.user.take() {
+            Some(user) => user.switch(self.on_datapath, logger),
+            None => Ok(()),
+        }
+    }
+
     /// Applies `option` of the daemon called `program`.
     ///
     /// # Errors
@@ -201,7 +217,7 @@ impl DaemonOptions {
             }
             DaemonOption::OverwritePidfile => self.overwrite_pidfile = true,
             DaemonOption::User => {
-                return Err("--user is not supported yet: start the daemon as that user".to_owned());
+                self.user = Some(NewUser::parse(value.unwrap_or_default(), program)?);
             }
             DaemonOption::Unixctl => self.unixctl = value.map(str::to_owned),
         }

@@ -64,7 +64,10 @@ pub(super) fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Par
     let mut pass = Getopt::new(args, &table, Order::Permute);
     let mut options = Options {
         remote: format!("unix:{}", dirs.in_run("db.sock").display()),
-        daemon: DaemonOptions::default(),
+        daemon: DaemonOptions {
+            on_datapath: true,
+            ..DaemonOptions::default()
+        },
         tls: TlsConfig::default(),
         choice: Choice::default(),
     };

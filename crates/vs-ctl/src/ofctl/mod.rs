@@ -65,7 +65,7 @@ pub fn run(env: &mut Env<'_>, args: &[String]) -> Exit {
     let logger = Logger::new(&env.program, &clock, TOOL_MODULES);
     logger.bind_thread("");
     let dirs = env.dirs.clone();
-    let (settings, tls) = match options::parse(&env.program, args, &logger, &dirs) {
+    let (mut settings, tls) = match options::parse(&env.program, args, &logger, &dirs) {
         Ok(settings) => settings,
         Err(Early::Print(text)) => {
             env.print(text);
@@ -78,6 +78,9 @@ pub fn run(env: &mut Env<'_>, args: &[String]) -> Exit {
             return Exit::FAILURE;
         }
     };
+    if let Err(text) = settings.daemon.become_user(&logger) {
+        return env.fatal(text);
+    }
     let net = Net::new(&dirs);
     net.tls().configure(tls);
     let deadline = settings

@@ -168,7 +168,7 @@ impl Command {
 /// Runs the tool.
 pub fn run(env: &mut Env<'_>, args: &[String]) -> Exit {
     let dirs = Dirs::with(|name| env.var(name).map(PathBuf::from));
-    let settings = match parse(&env.program, args, dirs) {
+    let mut settings = match parse(&env.program, args, dirs) {
         Ok(settings) => settings,
         Err(Early::Print(text)) => {
             env.print(text);
@@ -181,6 +181,9 @@ pub fn run(env: &mut Env<'_>, args: &[String]) -> Exit {
             return Exit::FAILURE;
         }
     };
+    if let Err(text) = settings.daemon.become_user(&settings.logger) {
+        return env.fatal(text);
+    }
     match run_command(env, &settings) {
         Ok(exit) => exit,
         Err(Stop::Fatal(text)) => env.fatal(text),
