@@ -255,8 +255,7 @@ impl KernelDatapath {
             return false;
         }
         match PortKind::of(spec) {
-            // A device is made anew if it is another tunnel.
-            Ok(PortKind::Tunnel(tunnel)) => self.links.ensure(&spec.name, &tunnel).is_ok(),
+            Ok(PortKind::Tunnel(tunnel)) => self.links.is(&spec.name, &tunnel),
             Ok(_) => spec.number.is_none_or(|n| n == port.number),
             Err(_) => false,
         }

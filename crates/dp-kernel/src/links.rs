@@ -51,6 +51,11 @@ impl Links {
         Ok(())
     }
 
+    /// Whether the device `name` is this tunnel.
+    pub(crate) fn is(&self, name: &str, tunnel: &Tunnel) -> bool {
+        is(&mut lock(&self.0), name, tunnel).unwrap_or(false)
+    }
+
     /// Removes a device; one that is not there is no error.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         let mut socket = lock(&self.0);

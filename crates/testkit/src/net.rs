@@ -59,6 +59,25 @@ pub fn cable(netns: &NetNs, names: [&str; 2]) -> io::Result<()> {
         .try_for_each(|name| routes.set_up(LinkRef::Name(name), true))
 }
 
+/// Joins two new devices in different namespaces by a cable.
+///
+/// # Errors
+/// As the kernel gives them: without root, or when a name is taken.
+pub fn cable_between(here: &NetNs, one: &str, there: &NetNs, other: &str) -> io::Result<()> {
+    let mut routes = Routes::open_in(here)?;
+    let near = VethEnd {
+        name: one,
+        mac: None,
+        netns: None,
+    };
+    let far = VethEnd {
+        name: other,
+        mac: None,
+        netns: Some(there.as_fd().as_raw_fd()),
+    };
+    routes.create_veth(&near, &far)
+}
+
 impl Host {
     /// Makes a host with address `ip`/24, joined by a cable called `cable` to `switch`.
     ///

@@ -73,6 +73,16 @@ impl Stack {
         }
     }
 
+    /// The same with bridges of the kernel's datapath.
+    #[must_use]
+    pub fn with_kernel(&self) -> Self {
+        Self {
+            switch_args: &[],
+            datapath_type: "system",
+            ..self.clone()
+        }
+    }
+
     /// The same with dummy devices and datapaths in place of all real ones.
     #[must_use]
     pub fn with_dummies(&self) -> Self {

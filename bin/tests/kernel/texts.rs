@@ -1,0 +1,53 @@
+//! Texts as Debian's Open vSwitch has them, about the same datapath.
+
+use crate::{answered, host, inside, skip, start};
+
+/// Flows without what changes from one look to the next, sorted.
+fn flows(text: &str) -> Vec<String> {
+    let fixed = |line: &str| {
+        let (flow, rest) = line.split_once(", packets:").unwrap_or((line, ""));
+        let actions = rest
+            .split_once("actions:")
+            .map_or("", |(_, actions)| actions);
+        format!("{flow} actions:{actions}")
+    };
+    let mut flows: Vec<String> = text.lines().map(fixed).collect();
+    flows.sort();
+    flows
+}
+
+#[test]
+fn flows_look_as_in_the_original() {
+    if skip("flows_look_as_in_the_original") {
+        return;
+    }
+    let running = start(&[]);
+    let one = host(&running, 1, &["tag=5"]);
+    let (two, three) = (host(&running, 2, &["tag=5"]), host(&running, 3, &[]));
+    for rule in [
+        "priority=5,tcp,tcp_flags=+syn-ack,actions=mod_nw_ttl:5,normal",
+        "priority=5,udp,udp_dst=0x3500/0xff00,actions=mod_dl_src:00:00:00:00:00:01,normal",
+        "priority=5,icmp,icmp_type=8,actions=controller,normal",
+    ] {
+        running
+            .tool("ovs-ofctl", &["add-flow", "br0", rule])
+            .unwrap();
+    }
+    assert_eq!(answered(&one, &two, 3), 3, "{}", running.report());
+    let _ = answered(&three, &one, 1);
+    let _ = one.bulk_tcp(&two, std::time::Duration::from_millis(100));
+    for args in [&["dump-flows"][..], &["dump-flows", "-m"]] {
+        // Flows end by themselves, so both look until they see the same.
+        let mut ours = Vec::new();
+        let mut theirs = Vec::new();
+        for _ in 0..20 {
+            let command = [&["dpctl/dump-flows"], &args[1..]].concat();
+            ours = flows(&running.appctl(&command).unwrap());
+            theirs = flows(&inside(&running, "/usr/bin/ovs-dpctl", args));
+            if ours == theirs && !ours.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(ours, theirs);
+    }
+}
