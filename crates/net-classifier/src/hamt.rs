@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// Bits of the hash that one level consumes.
 const LEVEL_BITS: u32 = 5;
 
+/// The bits of one digit.
+const DIGIT: u32 = (1 << LEVEL_BITS) - 1;
+
 #[derive(Clone, Debug)]
 enum Child<B> {
     Branch(Branch<B>),
@@ -29,7 +32,7 @@ impl<B> Clone for Branch<B> {
 }
 
 const fn digit(hash: u32, level: u32) -> u32 {
-    (hash >> (level * LEVEL_BITS)) & 31
+    (hash >> (level * LEVEL_BITS)) & DIGIT
 }
 
 impl<B: Clone> Branch<B> {
@@ -146,7 +149,7 @@ impl<B: Clone> Hamt<B> {
         let mut branch = &self.root;
         let mut rest = hash;
         loop {
-            let d = rest & 31;
+            let d = rest & DIGIT;
             if !branch.has(d) {
                 return None;
             }
