@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+use sluice as _;
+
 fn main() -> ExitCode {
     match base::getopt::utf8_args(std::env::args_os().collect()) {
         Ok(args) => db_server::run(&args),

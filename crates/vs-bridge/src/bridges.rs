@@ -85,16 +85,22 @@ impl Bridges {
         while let Some((ticket, outcome)) = self.client.poll_outcome() {
             self.finish(ticket, &outcome);
         }
-        if self.client.is_lock_contended() || !self.client.is_filled() || !self.client.has_lock() {
+        if !self.is_in_charge() {
             return;
         }
         self.reconfigure(target, now);
         self.report(target, now);
     }
 
-    /// When [`Bridges::run`] is to be called again at the latest.
+    /// Whether the database is there and this switch is the one that may write to it.
+    fn is_in_charge(&self) -> bool {
+        !self.client.is_lock_contended() && self.client.is_filled() && self.client.has_lock()
+    }
+
+    /// When [`Bridges::run`] is to be called again at the latest, unless the database says something before.
     pub fn next_deadline(&self) -> Instant {
-        if !self.ready {
+        let can_report = self.ready && self.is_in_charge() && self.root().is_some();
+        if !can_report || self.status_ticket.is_some() {
             return Instant::MAX;
         }
         let waits = !self.pending.is_empty() || self.applied.is_some();
