@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use base::Instant;
+use log::Level;
 
 /// What the owner is to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,33 +316,48 @@ impl Reconnect {
     }
 
     fn log_loss(&self, error: Option<&io::Error>) {
+        if let Some((level, text)) = self.loss(error) {
+            self.log_at(level, &text);
+        }
+    }
+
+    /// What is told of the end of a connection or attempt, if anything, and how loud.
+    fn loss(&self, error: Option<&io::Error>) -> Option<(Level, String)> {
         let closed = error.is_some_and(|e| e.kind() == ErrorKind::UnexpectedEof);
         let error = error.filter(|_| !closed);
         let text = error_text(error);
-        match self.state {
-            State::Active | State::Idle if closed => self.log("connection closed by peer", false),
+        // What has a reason is told of quiet connections, too.
+        let level = |told: Level| {
+            if error.is_some() { told } else { self.level() }
+        };
+        let told = match self.state {
+            State::Active | State::Idle if closed => {
+                (self.level(), "connection closed by peer".to_owned())
+            }
             State::Active | State::Idle => {
-                self.log(&format!("connection dropped{text}"), error.is_some());
+                (level(Level::Warn), format!("connection dropped{text}"))
             }
             State::Listening => {
                 let text = format!("error listening for connections{text}");
-                self.log(&text, error.is_some());
+                (level(Level::Warn), text)
             }
-            _ if self.backoff >= self.max_backoff => {}
+            // Further attempts would only fill the log.
+            _ if self.backoff >= self.max_backoff => return None,
             _ => {
-                let what = match (self.passive, self.wording) {
-                    (true, _) => "listen attempt",
-                    (false, Wording::Reconnect) => "connection attempt",
-                    (false, Wording::Rconn) => "connection",
+                let (what, failed) = match (self.passive, self.wording) {
+                    (true, _) => ("listen attempt", Level::Info),
+                    (false, Wording::Reconnect) => ("connection attempt", Level::Info),
+                    (false, Wording::Rconn) => ("connection", Level::Warn),
                 };
                 let how = if error.is_some() {
                     "failed"
                 } else {
                     "timed out"
                 };
-                self.log(&format!("{what} {how}{text}"), error.is_some());
+                (level(failed), format!("{what} {how}{text}"))
             }
-        }
+        };
+        Some(told)
     }
 
     fn back_off_more(&mut self) {
@@ -355,7 +371,7 @@ impl Reconnect {
                 "reconnect"
             };
             let seconds = short_seconds(self.backoff);
-            self.log(&format!("waiting {seconds} seconds before {what}"), false);
+            self.log(&format!("waiting {seconds} seconds before {what}"));
         } else {
             if self.backoff < self.max_backoff {
                 let what = match (self.passive, self.wording) {
@@ -366,18 +382,26 @@ impl Reconnect {
                 let text = format!(
                     "continuing to {what} in the background but suppressing further logging"
                 );
-                self.log(&text, false);
+                self.log(&text);
             }
             self.backoff = self.max_backoff;
         }
     }
 
-    fn log(&self, text: &str, is_warning: bool) {
-        let level = match (self.quiet, is_warning) {
-            (true, _) => log::Level::Debug,
-            (false, true) => log::Level::Warn,
-            (false, false) => log::Level::Info,
-        };
+    /// How loud the usual course of things is told.
+    const fn level(&self) -> Level {
+        if self.quiet {
+            Level::Debug
+        } else {
+            Level::Info
+        }
+    }
+
+    fn log(&self, text: &str) {
+        self.log_at(self.level(), text);
+    }
+
+    fn log_at(&self, level: Level, text: &str) {
         log::log!(target: self.wording.module(), level, "{}: {text}", self.name);
     }
 
@@ -385,9 +409,9 @@ impl Reconnect {
     pub fn connecting(&mut self, now: Instant) {
         if self.state != State::Connecting {
             if self.passive {
-                self.log("listening...", false);
+                self.log("listening...");
             } else if self.backoff < self.max_backoff {
-                self.log("connecting...", false);
+                self.log("connecting...");
             }
             self.enter(State::Connecting, now);
         }
@@ -396,7 +420,7 @@ impl Reconnect {
     /// Tells that a passive machine's listener is open.
     pub fn listening(&mut self, now: Instant) {
         if self.state != State::Listening {
-            self.log("listening...", false);
+            self.log("listening...");
             self.enter(State::Listening, now);
         }
     }
@@ -412,7 +436,7 @@ impl Reconnect {
     pub fn connected(&mut self, now: Instant) {
         if !self.is_connected() {
             self.connecting(now);
-            self.log("connected", false);
+            self.log("connected");
             self.enter(State::Active, now);
             self.last_connected = Some(now);
         }
@@ -518,9 +542,9 @@ impl Reconnect {
             }
             State::Idle => {
                 let level = if self.quiet {
-                    log::Level::Debug
+                    Level::Debug
                 } else {
-                    log::Level::Error
+                    Level::Error
                 };
                 let seconds = short_seconds(now.since(self.entered));
                 log::log!(target: self.wording.module(), level,
@@ -659,6 +683,36 @@ mod tests {
              look run -> Disconnect IDLE 0 17000
              dropped -> BACKOFF 1000 17000",
         );
+    }
+
+    #[test]
+    fn what_is_told_of_a_loss_and_how_loud() {
+        let now = Instant::from_millis(1000);
+        let refused = io::Error::from_raw_os_error(111);
+        let end = io::Error::from(ErrorKind::UnexpectedEof);
+        let mut fsm = Reconnect::new(now);
+        fsm.enable(now);
+        fsm.connecting(now);
+        let told = |fsm: &Reconnect, error| {
+            let (level, text) = fsm.loss(error).unwrap();
+            format!("{level} {text}")
+        };
+        assert_eq!(
+            told(&fsm, Some(&refused)),
+            "INFO connection attempt failed (Connection refused)"
+        );
+        assert_eq!(told(&fsm, None), "INFO connection attempt timed out");
+        fsm.connected(now);
+        for (quiet, usual) in [(false, "INFO"), (true, "DEBUG")] {
+            fsm.set_quiet(quiet);
+            let closed = format!("{usual} connection closed by peer");
+            assert_eq!(told(&fsm, Some(&end)), closed);
+            assert_eq!(
+                told(&fsm, Some(&refused)),
+                "WARN connection dropped (Connection refused)"
+            );
+            assert_eq!(told(&fsm, None), format!("{usual} connection dropped"));
+        }
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! Transactions and dumps.
 
 use db_model::{ColumnSchema, Datum, TableSchema, UUID_COLUMN, VERSION_COLUMN};
+use io::Commands;
+use io::jsonrpc::Message;
 use json::{Json, Object};
 
+use super::lock::start_core;
+use super::rpc::{Client, Failure};
 use super::show::{fetch_schema, print_json};
-use super::{Call, Outcome, Stop};
+use super::{Call, Outcome, Stop, failed};
 use crate::table::{Cell, Formatter, Table};
 use crate::{Env, Exit};
 
@@ -20,9 +24,61 @@ fn parse_transaction(call: &Call<'_>) -> Result<Vec<Json>, Stop> {
 
 pub(super) fn transact(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
     let transaction = parse_transaction(call)?;
+    if call.client.is_none() {
+        return transact_as_daemon(env, call, transaction);
+    }
     let result = call.request("transact", transaction)?;
     print_json(env, call, &result);
     Ok(Exit::SUCCESS)
+}
+
+/// Goes to the background once it is connected, and prints the result when it comes.
+fn transact_as_daemon(env: &mut Env<'_>, call: &mut Call<'_>, transaction: Vec<Json>) -> Outcome {
+    let mut core = match start_core(call)? {
+        Ok(core) => core,
+        Err(exit) => return Ok(exit),
+    };
+    let deadline = call.settings.deadline;
+    let mut client = Client::connect(&call.net, &call.server, &mut core.poll, deadline)?;
+    if call.settings.change_aware {
+        client.set_change_aware(&mut core.poll, deadline)?;
+    }
+    core.complete();
+    let mut commands: Commands<()> = core.commands(false);
+    let id = client.send_request("transact", transaction);
+    let mut events = Vec::new();
+    while core.end().is_none() {
+        while let Some(message) = client.try_recv().map_err(lost)? {
+            if let Some(result) = result_of(message, &id) {
+                print_json(env, call, &result?);
+                core.finish();
+                return Ok(Exit::SUCCESS);
+            }
+        }
+        let failed = |error: std::io::Error| base::errno_text(&error);
+        client.rpc.watch(&mut core.poll, true).map_err(failed)?;
+        let next = core.next_deadline().min(deadline);
+        core.turn(next, &mut commands, &mut (), &mut events)
+            .map_err(failed)?;
+        if core.poll.now() >= deadline {
+            return Err(Stop::TimedOut);
+        }
+    }
+    core.finish();
+    Ok(Exit::SUCCESS)
+}
+
+fn lost(error: std::io::Error) -> Stop {
+    failed(Failure::Lost(io::error_text(&error)))
+}
+
+/// The result of request `id`, if that is what the message brings.
+fn result_of(message: Message, id: &Json) -> Option<Result<Json, Stop>> {
+    match message {
+        Message::Reply { result, id: of } if of == *id => Some(Ok(result)),
+        Message::Error { error, id: of } if of == *id => Some(Err(failed(Failure::Refused(error)))),
+        _ => None,
+    }
 }
 
 /// Runs the transaction and takes it back.

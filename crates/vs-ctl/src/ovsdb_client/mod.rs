@@ -74,13 +74,16 @@ impl Call<'_> {
         };
         client
             .request(poll, self.settings.deadline, method, params)
-            .map_err(|failure| match failure {
-                Failure::TimedOut => Stop::TimedOut,
-                Failure::Lost(text) => Stop::Fatal(format!("transaction failed ({text})")),
-                Failure::Refused(error) => {
-                    Stop::Fatal(format!("transaction returned error: {error}"))
-                }
-            })
+            .map_err(failed)
+    }
+}
+
+/// How a command ends whose request failed.
+fn failed(failure: Failure) -> Stop {
+    match failure {
+        Failure::TimedOut => Stop::TimedOut,
+        Failure::Lost(text) => Stop::Fatal(format!("transaction failed ({text})")),
+        Failure::Refused(error) => Stop::Fatal(format!("transaction returned error: {error}")),
     }
 }
 
@@ -160,8 +163,13 @@ impl Command {
 
     /// Whether the command goes on for as long as it likes: then it is a daemon of sorts and
     /// makes its connection when it has gone to the background.
-    fn is_lasting(&self) -> bool {
-        self.name.starts_with("monitor") || matches!(self.name, "lock" | "steal" | "unlock")
+    fn is_lasting(&self, settings: &Settings) -> bool {
+        match self.name {
+            "lock" | "steal" | "unlock" => true,
+            // It may wait for a condition to come about, and can do that in the background.
+            "transact" => settings.daemon.detach || settings.daemon.pidfile.is_some(),
+            name => name.starts_with("monitor"),
+        }
     }
 }
 
@@ -217,7 +225,9 @@ fn run_command(env: &mut Env<'_>, settings: &Settings) -> Outcome {
     if command.needs != Needs::Nothing {
         call.take_server();
     }
-    if command.needs == Needs::Database || command.needs == Needs::Server && !command.is_lasting() {
+    if command.needs == Needs::Database
+        || command.needs == Needs::Server && !command.is_lasting(settings)
+    {
         call.connect()?;
     }
     if command.needs == Needs::Database {
