@@ -153,7 +153,9 @@ impl Server {
         for (client, state) in &mut self.clients {
             let of_database = |_: &String, monitor: &mut ClientMonitor| &*monitor.db == name;
             let gone = state.monitors.extract_if(.., of_database);
-            canceled.extend(gone.map(|(_, monitor)| (*client, monitor.id)));
+            let gone = gone.map(|(_, monitor)| (*client, monitor.id));
+            // The others' connections end, which says as much.
+            canceled.extend(gone.filter(|_| state.aware));
         }
         for (client, id) in canceled {
             self.notify(client, "monitor_canceled", vec![id]);

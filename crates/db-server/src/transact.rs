@@ -130,9 +130,14 @@ impl Server {
         }
     }
 
-    /// Ends all transactions that wait for a database that goes.
+    /// Ends all transactions that wait for a database that goes, and tells the clients that
+    /// cope with it.
     pub(crate) fn cancel_waiting(&mut self, waiting: Vec<Waiting>) {
         for waiting in waiting {
+            let state = self.clients.get(&waiting.client);
+            if !state.is_some_and(|state| state.aware) {
+                continue;
+            }
             self.send(
                 waiting.client,
                 None,

@@ -192,7 +192,10 @@ fn replies_wait_for_the_disk_and_failures_are_taken_back() {
 fn conversion_cancels_monitors_of_those_who_cope() {
     let mut bench = Bench::new(None);
     bench.request(A, "set_db_change_aware", "[true]");
-    bench.request(A, "monitor", r#"["d",["m"],{"t":[{}]}]"#);
+    for client in [A, B] {
+        bench.request(client, "monitor", r#"["d",["m"],{"t":[{}]}]"#);
+        bench.request(client, "transact", WAIT);
+    }
     bench.request(A, "transact", &insert(1));
     bench.outputs();
     let schema = SCHEMA.replace("1.0.0", "2.0.0").replace(
@@ -206,7 +209,11 @@ fn conversion_cancels_monitors_of_those_who_cope() {
         lines[1],
         r#"1 {"id":null,"method":"monitor_canceled","params":[["m"]]}"#
     );
-    assert_eq!(lines[2], "2 disconnect");
+    assert_eq!(
+        lines[2],
+        r#"1 {"error":"canceled","id":"transact","result":null}"#
+    );
+    assert_eq!(lines[3..], ["2 disconnect"]);
     bench.request(
         A,
         "transact",

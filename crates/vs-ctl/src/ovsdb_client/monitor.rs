@@ -117,11 +117,6 @@ fn watch(
         let request = add_group(call, &mut watched, group, kind)?;
         watched.requests.push(request);
     }
-    // Columns are shown by name, the row's version last.
-    watched.columns.sort_unstable();
-    if watched.columns.first() == Some(&VERSION_COLUMN) {
-        watched.columns.rotate_left(1);
-    }
     Ok(watched)
 }
 
@@ -149,8 +144,10 @@ fn add_group(
         columns.push(column);
     }
     if columns.is_empty() {
-        let all = (0..table.columns.len()).filter(|c| *c != UUID_COLUMN);
-        columns.extend(all);
+        // By name, the row's version last.
+        let own = |c: &usize| *c != UUID_COLUMN && *c != VERSION_COLUMN;
+        columns.extend((0..table.columns.len()).filter(own));
+        columns.push(VERSION_COLUMN);
     }
     for &column in &columns {
         if watched.columns.contains(&column) {
