@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use base::{Clock, Instant};
@@ -51,6 +51,8 @@ pub struct KernelDatapath {
     dispatcher: Arc<Dispatcher>,
     /// Held while ports come or go.
     changing: Mutex<()>,
+    /// Ports whose devices vanished.
+    lost: AtomicUsize,
     /// Keys of flows that were made without an id, by the id that they have here.
     keyed: Mutex<HashMap<Ufid, Vec<u8>>>,
 }
@@ -144,6 +146,7 @@ impl KernelDatapath {
             links: Links::open()?,
             events: Mutex::new(events),
             changing: Mutex::default(),
+            lost: AtomicUsize::new(0),
             keyed: Mutex::default(),
         };
         datapath.find_ports()?;
@@ -235,11 +238,15 @@ impl KernelDatapath {
         let mut request = vport::delete(family, self.shared.dp, port.number.0);
         let outcome = self.shared.kernel.execute(&mut request);
         self.dispatcher.port_removed(port.number);
+        let was_lost = port.set_lost(false);
+        if was_lost {
+            self.lost.fetch_sub(1, Ordering::Relaxed);
+        }
         if matches!(PortKind::of(&port.spec), Ok(PortKind::Tunnel(_))) {
             self.links.remove(&port.spec.name)?;
         }
         match outcome {
-            Err(e) if number_of(&e) == Some(errno::ENODEV) && port.is_lost() => Ok(()),
+            Err(e) if number_of(&e) == Some(errno::ENODEV) && was_lost => Ok(()),
             other => other,
         }
     }
@@ -319,14 +326,19 @@ impl KernelDatapath {
             Err(_) => return,
         };
         for number in gone {
-            if let Some(port) = self.shared.ports.get(number) {
-                port.set_lost(true);
+            if let Some(port) = self.shared.ports.get(number)
+                && port.set_lost(true)
+            {
+                self.lost.fetch_add(1, Ordering::Relaxed);
                 self.dispatcher.port_removed(number);
             }
         }
     }
 
     fn bring_back(&self) {
+        if self.lost.load(Ordering::Relaxed) == 0 {
+            return;
+        }
         let lost: Vec<Arc<Port>> = {
             let ports = self.shared.ports.read();
             ports.iter().filter(|p| p.is_lost()).cloned().collect()
@@ -338,8 +350,8 @@ impl KernelDatapath {
             }
             let _changing = lock(&self.changing);
             // It may be another's by now, or go again; the next event tells.
-            if self.create(&port.spec, Some(port.number)).is_ok() {
-                port.set_lost(false);
+            if self.create(&port.spec, Some(port.number)).is_ok() && port.set_lost(false) {
+                self.lost.fetch_sub(1, Ordering::Relaxed);
             }
         }
     }

@@ -40,8 +40,9 @@ impl Port {
         self.claimed
     }
 
-    pub(crate) fn set_lost(&self, lost: bool) {
-        self.lost.store(lost, Ordering::Relaxed);
+    /// Notes whether it is lost; true if that is news.
+    pub(crate) fn set_lost(&self, lost: bool) -> bool {
+        self.lost.swap(lost, Ordering::Relaxed) != lost
     }
 
     pub(crate) fn is_lost(&self) -> bool {

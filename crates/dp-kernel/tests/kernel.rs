@@ -1,5 +1,6 @@
 //! The datapath against the kernel's module, in `cargo xtask vm`.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -458,4 +459,144 @@ fn a_device_that_returns_is_the_same_port() {
         datapath.port_stats(one).is_ok()
     });
     datapath.port_del(one).unwrap();
+}
+
+/// Takes its time over every packet, and keeps how long those of one port took.
+struct Slow {
+    served: AtomicUsize,
+    flooded: PortNo,
+    lone: Mutex<Vec<u32>>,
+}
+
+impl UpcallHandler for Slow {
+    fn upcall(&self, upcall: &Upcall<'_>, _now: Instant) -> Verdict {
+        std::thread::sleep(Duration::from_micros(300));
+        self.served.fetch_add(1, Ordering::Relaxed);
+        if upcall.key.get(slot::IN_PORT) as u32 != self.flooded.0 {
+            let number = upcall
+                .packet
+                .last_chunk()
+                .map_or(0, |b| u32::from_be_bytes(*b));
+            self.lone.lock().unwrap().push(number);
+        }
+        Verdict {
+            actions: Arc::new([]),
+            flow_actions: None,
+            mask: FlowMask::new(),
+            install: false,
+        }
+    }
+}
+
+#[test]
+fn a_flood_costs_its_neighbours_nothing() {
+    if skip("a_flood_costs_its_neighbours_nothing") {
+        return;
+    }
+    let clock = Clock::new();
+    let linux = LinuxProvider::new().unwrap();
+    let options = Options {
+        name: NAME.to_owned(),
+        devices: Providers::new(vec![Arc::new(linux)]),
+        clock: clock.clone(),
+    };
+    let datapath = KernelDatapath::open(options).unwrap();
+    let (one, _) = two_ports(&datapath);
+    let handler = Arc::new(Slow {
+        served: AtomicUsize::new(0),
+        flooded: one,
+        lone: Mutex::default(),
+    });
+    datapath.set_handler(handler.clone());
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let socket = sys::packet_socket::PacketSocket::open(index("k1p")).unwrap();
+            let frames: Vec<Vec<u8>> = (0..32).map(frame).collect();
+            while !stop.load(Ordering::Relaxed) {
+                let _ = socket.send(&frames, |f| ([0; sys::packet_socket::HEADER], f));
+            }
+        });
+        // The flood overflows the sockets that ports share, so each gets its own.
+        until("ports have sockets of their own", || {
+            datapath.dispatch_mode().as_deref() == Some("per-port")
+        });
+        let socket = sys::packet_socket::PacketSocket::open(index("k2p")).unwrap();
+        for number in 0..100u32 {
+            let mut lone = frame(200);
+            lone.extend(number.to_be_bytes());
+            let sent = socket.send(&[lone], |f| ([0; sys::packet_socket::HEADER], f));
+            assert_eq!(sent.unwrap(), 1);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    until("the lone packets are served", || {
+        handler.lone.lock().unwrap().len() >= 100
+    });
+    assert_eq!(
+        *handler.lone.lock().unwrap(),
+        (0..100).collect::<Vec<u32>>()
+    );
+    println!(
+        "served {}, dropped {}, lost {}",
+        handler.served.load(Ordering::Relaxed),
+        datapath.upcalls_lost(one),
+        datapath.stats().lost
+    );
+    assert_eq!(datapath.upcalls_lost(PortNo(2)), 0);
+    // After a minute without an overflow CPUs have the sockets again.
+    until("nothing waits", || {
+        let before = handler.served.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(200));
+        handler.served.load(Ordering::Relaxed) == before
+    });
+    clock.step(Duration::from_secs(61));
+    datapath.set_dispatch(Dispatch::Auto);
+    assert_eq!(datapath.dispatch_mode().as_deref(), Some("per-cpu"));
+    let before = handler.served.load(Ordering::Relaxed);
+    send("k2p", &frame(1));
+    until("a packet comes", || {
+        handler.served.load(Ordering::Relaxed) > before
+    });
+}
+
+#[test]
+fn ports_share_sockets_when_there_are_no_descriptors_left() {
+    let name = "ports_share_sockets_when_there_are_no_descriptors_left";
+    if skip(name) {
+        return;
+    }
+    let datapath = open();
+    let handler = Arc::new(Patch::default());
+    datapath.set_handler(handler.clone());
+    datapath.set_dispatch(Dispatch::PerPort);
+    veth("k1", "k1p");
+    datapath.port_add(&port("k1", "system")).unwrap();
+    // Everything else that is opened from here on.
+    let sender = sys::packet_socket::PacketSocket::open(index("k1p")).unwrap();
+    veth("k2", "k2p");
+    let other = sys::packet_socket::PacketSocket::open(index("k2p")).unwrap();
+    let mut hoard = Vec::new();
+    let limit = sys::thread::limit_files(200).unwrap();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        hoard.push(file);
+    }
+    let added = datapath.port_add(&port("k2", "system"));
+    hoard.clear();
+    sys::thread::limit_files(limit).unwrap();
+    let two = added.unwrap();
+    for socket in [&sender, &other] {
+        let before = handler.count();
+        let sent = socket.send(&[frame(1)], |f| ([0; sys::packet_socket::HEADER], f));
+        assert_eq!(sent.unwrap(), 1);
+        until("a packet comes", || handler.count() > before);
+    }
+    // The socket stays for the other port when one goes.
+    datapath.port_del(two).unwrap();
+    let before = handler.count();
+    sender
+        .send(&[frame(1)], |f| ([0; sys::packet_socket::HEADER], f))
+        .unwrap();
+    until("a packet comes", || handler.count() > before);
 }

@@ -64,6 +64,18 @@ pub fn raise_file_limit() -> io::Result<Option<u64>> {
     Ok(limit.maximum)
 }
 
+/// Lets the process open `files` files at most, within its hard limit.  Returns what it was.
+///
+/// # Errors
+/// Those of `setrlimit`.
+pub fn limit_files(files: u64) -> io::Result<u64> {
+    let mut limit = getrlimit(Resource::Nofile);
+    let before = limit.current.unwrap_or(u64::MAX);
+    limit.current = Some(files);
+    setrlimit(Resource::Nofile, limit)?;
+    Ok(before)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -480,7 +480,7 @@ impl State {
 
     /// Closes a socket, unless other ports have it.
     fn close(&mut self, shared: &Shared, socket: PortSocket) {
-        if self.ports.values().any(|s| s.token == socket.token) {
+        if socket.is_shared && self.ports.values().any(|s| s.token == socket.token) {
             return;
         }
         let mut sources = shared
