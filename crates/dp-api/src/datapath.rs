@@ -56,6 +56,15 @@ pub struct PortStats {
     pub tx_errors: u64,
 }
 
+/// What became of packets for the switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UpcallCounts {
+    /// Packets that the switch took.
+    pub taken: u64,
+    /// Packets that it had no time for.
+    pub lost: u64,
+}
+
 /// What a datapath has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatapathStats {
@@ -71,6 +80,8 @@ pub struct DatapathStats {
     pub masks: u64,
     /// Subtables or masks that were looked at.
     pub mask_hits: u64,
+    /// Entries of the cache of masks, if there is one whose size is known.
+    pub masks_cache_size: Option<u32>,
     /// Packets that met the exact-match cache, if that is counted.
     pub cache_hits: Option<u64>,
 }
@@ -240,9 +251,9 @@ pub trait Datapath: Send + Sync {
         None
     }
 
-    /// Packets of a port that the switch had no time for, where they are told apart.
-    fn upcalls_lost(&self, _port: PortNo) -> u64 {
-        0
+    /// What became of a port's packets for the switch, where they are told apart.
+    fn upcalls(&self, _port: PortNo) -> Option<UpcallCounts> {
+        None
     }
 
     /// Removes ports that were there when the datapath was opened and that nobody has added since;

@@ -8,7 +8,8 @@ pub mod error;
 pub mod upcall;
 
 pub use datapath::{
-    Datapath, DatapathStats, DumpedFlow, Execute, FlowPut, FlowStats, PortInfo, PortSpec, PortStats,
+    Datapath, DatapathStats, DumpedFlow, Execute, FlowPut, FlowStats, PortInfo, PortSpec,
+    PortStats, UpcallCounts,
 };
 pub use error::Error;
 pub use upcall::{Dispatch, Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};

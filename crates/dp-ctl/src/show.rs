@@ -93,6 +93,7 @@ fn put_lookups(text: &mut String, datapath: &Arc<dyn Datapath>) {
         let rate = per_packet(hits) * 100.0;
         let _ = writeln!(text, "  cache: hit:{hits} hit-rate:{rate:.2}%");
     }
+    *text += &cache_lines(stats.masks_cache_size);
 }
 
 fn put_port(text: &mut String, datapath: &Arc<dyn Datapath>, port: &PortInfo) {
@@ -127,7 +128,13 @@ fn put_port_stats(text: &mut String, datapath: &Arc<dyn Datapath>, port: &PortIn
         }
     };
     match device.stats() {
-        Ok(stats) => *text += &stats_lines(&stats),
+        Ok(mut stats) => {
+            if let Some(upcalls) = datapath.upcalls(port.number) {
+                stats.upcall_packets = Some(upcalls.taken);
+                stats.upcall_errors = Some(upcalls.lost);
+            }
+            *text += &stats_lines(&stats);
+        }
         Err(error) => {
             let why = base::errno_text(&error);
             let _ = writeln!(text, ", could not retrieve stats ({why})");
@@ -198,9 +205,16 @@ pub(crate) fn offload_stats(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
+fn cache_lines(masks: Option<u32>) -> String {
+    masks.map_or_else(String::new, |size| {
+        format!("  caches:\n    masks-cache: size:{size}\n")
+    })
+}
+
 /// The sizes of a datapath's caches: none of ours can be set.
 fn show_caches(call: &mut Call<'_>, datapath: &Arc<dyn Datapath>) {
-    call.print(full_name(datapath) + ":\n");
+    let size = datapath.stats().masks_cache_size;
+    call.print(full_name(datapath) + ":\n" + &cache_lines(size));
 }
 
 pub(crate) fn cache_get_size(call: &mut Call<'_>) -> Outcome {

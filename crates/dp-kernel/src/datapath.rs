@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use base::{Clock, Instant};
 use dp_api::{
     Datapath, DatapathStats, Dispatch, DumpedFlow, Error, Execute, FlowPut, FlowStats, PortInfo,
-    PortSpec, PortStats, UpcallHandler,
+    PortSpec, PortStats, UpcallCounts, UpcallHandler,
 };
 use dp_lang::netlink::{encode_metadata, ufid_to_bytes};
 use dp_lang::{Features, PortNo, Ufid};
@@ -667,8 +667,17 @@ impl Datapath for KernelDatapath {
         })
     }
 
-    fn upcalls_lost(&self, port: PortNo) -> u64 {
-        self.shared.ports.get(port).map_or(0, |port| port.dropped())
+    fn upcalls(&self, number: PortNo) -> Option<UpcallCounts> {
+        let port = self.shared.ports.get(number)?;
+        let family = self.shared.kernel.families.vport;
+        let mut request = vport::get(family, self.shared.dp, number.0);
+        let found = self.shared.kernel.ask(&mut request, Vport::parse);
+        // Older kernels do not count what they had no room for by port.
+        let kernel = found.ok().and_then(|(found, _)| found.upcalls);
+        Some(UpcallCounts {
+            taken: port.served(),
+            lost: port.dropped() + kernel.map_or(0, |k| k.fail),
+        })
     }
 
     fn remove_leftovers(&self) -> Vec<String> {
@@ -738,6 +747,7 @@ impl Datapath for KernelDatapath {
             masks: u64::from(found.stats.masks),
             mask_hits: found.stats.mask_hits,
             cache_hits: Some(found.stats.cache_hits),
+            masks_cache_size: found.masks_cache_size,
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Port {
     lost: AtomicBool,
     /// Packets for the switch that found its queue full.
     dropped: AtomicU64,
+    /// Packets that the switch has looked at.
+    served: AtomicU64,
 }
 
 impl Port {
@@ -33,6 +35,7 @@ impl Port {
             claimed,
             lost: AtomicBool::new(false),
             dropped: AtomicU64::new(0),
+            served: AtomicU64::new(0),
         }
     }
 
@@ -51,6 +54,14 @@ impl Port {
 
     pub(crate) fn count_dropped(&self) {
         self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_served(&self, count: u64) {
+        self.served.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
     }
 
     pub(crate) fn dropped(&self) -> u64 {

@@ -255,9 +255,13 @@ impl Handler {
     fn report(&mut self) {
         self.counted = 0;
         if !self.counts.is_empty() {
+            let ports = self.shared.ports.read();
             let mut served = lock(&self.shared.served);
             for (port, count) in self.counts.drain() {
                 *served.entry(port).or_default() += count;
+                if let Some(port) = ports.get(port) {
+                    port.count_served(count);
+                }
             }
         }
     }

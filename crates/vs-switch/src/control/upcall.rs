@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
+use dp_api::Datapath;
 
 use super::{Command, command};
 use crate::switch::Switch;
@@ -42,11 +43,23 @@ fn show(switch: &mut Switch, _args: &[String], _now: Instant) -> Result<String, 
         );
         let _ = writeln!(text, "  dump duration : {}ms", state.duration.as_millis());
         let ufid = switch.ufid_dumps;
-        let _ = writeln!(text, "  ufid enabled : {ufid}\n");
+        let _ = writeln!(text, "  ufid enabled : {ufid}");
+        put_lost(&*backer.datapath, &mut text);
+        text.push('\n');
         let keys = backer.shared.megaflows.len();
         let _ = writeln!(text, "  1: (keys {keys})");
     }
     Ok(text)
+}
+
+/// Ports whose packets the switch had no time for, if there are any.
+fn put_lost(datapath: &dyn Datapath, text: &mut String) {
+    for port in datapath.ports() {
+        let lost = datapath.upcalls(port.number).map_or(0, |u| u.lost);
+        if lost > 0 {
+            let _ = writeln!(text, "  lost upcalls  : {} from {}", lost, port.name);
+        }
+    }
 }
 
 fn set_flow_limit(switch: &mut Switch, args: &[String], _now: Instant) -> Result<String, String> {
