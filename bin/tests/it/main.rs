@@ -2,6 +2,7 @@
 //! in network namespaces of their own.
 
 mod both_makes;
+mod clusters;
 mod database_clients;
 mod datapaths;
 mod detach;

@@ -8,6 +8,7 @@ use json::{Json, Object};
 
 use crate::encode::{Outcome, Sent, encode};
 use crate::replica::Form;
+use crate::server::{self, ServerCheck};
 use crate::{Interest, Layout, Replica, Transaction};
 
 /// The identifier under which the client monitors.
@@ -101,6 +102,8 @@ pub struct Client {
     outcomes: VecDeque<(Ticket, Outcome)>,
     lock: Option<Lock>,
     failure: Option<String>,
+    /// Which servers will do, if not all.
+    server: Option<ServerCheck>,
 }
 
 impl Client {
@@ -120,7 +123,20 @@ impl Client {
             outcomes: VecDeque::new(),
             lock: None,
             failure: None,
+            server: None,
         }
+    }
+
+    /// Works only with servers that are part of what serves the database, and of a cluster, with
+    /// `leader_only`, only with the leader.  Counts from the next connection on.
+    pub fn set_leader_only(&mut self, leader_only: bool) {
+        self.server = Some(ServerCheck::new(leader_only));
+    }
+
+    /// Why another server should be connected to, if the one that one is connected to will not
+    /// do.
+    pub fn unsuitable(&self) -> Option<&'static str> {
+        self.server.as_ref()?.verdict()
     }
 
     /// The tables and columns.
@@ -145,7 +161,8 @@ impl Client {
 
     /// Whether the replica follows the database now.
     pub fn is_following(&self) -> bool {
-        self.state == State::Following
+        let is_checked = |check: &ServerCheck| check.asked.is_none() && check.verdict().is_none();
+        self.state == State::Following && self.server.as_ref().is_none_or(is_checked)
     }
 
     /// Whether the replica holds the database as it was at some time.
@@ -193,6 +210,13 @@ impl Client {
         let database = Json::from(&*self.layout.database);
         let id = self.request("get_schema", Json::Array(vec![database]));
         self.state = State::Schema { id };
+        if self.server.is_some() {
+            let params = server::params(&self.layout.database);
+            let id = self.request("monitor_cond", params);
+            if let Some(check) = &mut self.server {
+                check.restart(id);
+            }
+        }
         if let Some(name) = self.lock.as_ref().map(|lock| lock.name.clone()) {
             self.ask_for_lock(&name);
         }
@@ -238,6 +262,15 @@ impl Client {
             .is_some_and(|lock| lock.asked == Some(id))
         {
             self.handle_lock_reply(result);
+            return Ok(());
+        }
+        if let Some(check) = &mut self.server
+            && check.asked == Some(id)
+        {
+            check.asked = None;
+            if let Ok(contents) = result {
+                check.update(contents);
+            }
             return Ok(());
         }
         match (self.state, result) {
@@ -333,6 +366,16 @@ impl Client {
     /// The server broke the protocol; the connection should be given up.
     pub fn handle_notification(&mut self, method: &str, params: &Json) -> Result<(), String> {
         let params = params.as_array().unwrap_or_default();
+        if let Some(check) = &mut self.server
+            && params.first() == Some(&server::monitor_id())
+        {
+            match (method, params) {
+                ("update2", [_, updates]) => check.update(updates),
+                // The server has none to tell of any more.
+                _ => self.server = Some(ServerCheck::new(check.leader_only)),
+            }
+            return Ok(());
+        }
         match (method, params) {
             ("update3", [_, last, updates]) => {
                 self.last_transaction = transaction_id(last);

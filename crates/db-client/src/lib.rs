@@ -13,6 +13,7 @@ mod interest;
 mod layout;
 mod remote;
 mod replica;
+mod server;
 mod transaction;
 mod typed;
 

@@ -73,6 +73,12 @@ impl Remote {
                 self.session.force_reconnect(now);
                 break;
             }
+            if let Some(why) = self.client.unsuitable() {
+                let name = self.session.name();
+                log::info!(target: "ovsdb_cs", "{name}: {why}");
+                self.session.force_reconnect(now);
+                break;
+            }
         }
         self.note_connection();
         self.send(now);

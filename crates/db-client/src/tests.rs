@@ -77,6 +77,13 @@ impl Test {
             .expect("taken");
     }
 
+    fn update(&mut self, text: &str) {
+        let params = json(text);
+        self.client
+            .handle_notification("update2", &params)
+            .expect("taken");
+    }
+
     fn connect(&mut self) -> i64 {
         self.client.connected();
         let id = self.expect(r#"get_schema ["D"]"#);
@@ -344,4 +351,39 @@ fn what_is_inserted_and_deleted_again_leaves_no_trace() {
     txn.delete(test.kid.table, id(A));
     assert!(!txn.has_row(&replica, test.kid.table, id(A)));
     assert_eq!(test.client.commit(&txn), Err(Outcome::Unchanged));
+}
+
+#[test]
+fn only_the_leader_of_a_cluster_will_do() {
+    let mut test = Test::new();
+    test.client.set_leader_only(true);
+    for (row, suits) in [
+        (r#"{"model":"clustered","connected":true}"#, false),
+        (
+            r#"{"model":"clustered","connected":true,"leader":true}"#,
+            true,
+        ),
+    ] {
+        test.client.connected();
+        let schema = test.expect(r#"get_schema ["D"]"#);
+        let check = test.expect(
+            r#"monitor_cond ["_Server",["monid","_Server"],{"Database":[{"columns":["model","connected","leader"],"where":[["name","==","D"]]}]}]"#,
+        );
+        test.reply(schema, SCHEMA);
+        let monitor = test.client.poll_request().expect("a request").id;
+        test.reply(
+            monitor,
+            r#"[false,"00000000-0000-0000-0000-000000000000",{}]"#,
+        );
+        assert!(!test.client.is_following(), "the server was not heard yet");
+        test.reply(
+            check,
+            &format!(r#"{{"Database":{{"5b1a":{{"initial":{row}}}}}}}"#),
+        );
+        assert_eq!(test.client.is_following(), suits);
+        assert_eq!(test.client.unsuitable().is_none(), suits);
+    }
+    test.update(r#"[["monid","_Server"],{"Database":{"5b1a":{"modify":{"leader":false}}}}]"#);
+    let why = "clustered database server is not cluster leader; trying another server";
+    assert_eq!(test.client.unsuitable(), Some(why));
 }

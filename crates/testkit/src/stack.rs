@@ -148,7 +148,7 @@ impl Stack {
     }
 
     /// Debian puts `ovsdb-server` and `ovs-vswitchd` into sbin, or into bin.
-    fn daemon(&self, name: &str) -> PathBuf {
+    pub fn daemon(&self, name: &str) -> PathBuf {
         let path = self.daemons.join(name);
         if path.exists() {
             path

@@ -53,6 +53,7 @@ impl Bridges {
         let layout = Arc::new(Layout::new(&schema));
         let (tables, interest) = Tables::new(&layout);
         let mut client = Client::new(Arc::clone(&layout), interest);
+        client.set_leader_only(true);
         client.set_lock(Some(LOCK));
         Self {
             client,

@@ -72,7 +72,8 @@ impl Session {
         }
         fsm.set_free_tries(u32::try_from(remotes.len()).unwrap_or(u32::MAX));
         if !options.retry {
-            fsm.set_tries(Some(1));
+            // Each remote may turn out to be the right one.
+            fsm.set_tries(Some(u32::try_from(remotes.len()).unwrap_or(u32::MAX)));
         }
         fsm.enable(now);
         Self::with(net.clone(), remotes, token, options, fsm)

@@ -39,6 +39,11 @@ impl Database {
                 let name = self.session.name();
                 log::warn!(target: "ovsdb_cs", "{name}: {error}");
                 self.session.force_reconnect(now);
+            } else if let Some(why) = client.unsuitable() {
+                let name = self.session.name();
+                log::info!(target: "ovsdb_cs", "{name}: {why}");
+                self.session.force_reconnect(now);
+                break;
             }
         }
         self.note_connection(client);

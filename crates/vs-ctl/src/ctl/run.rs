@@ -104,6 +104,7 @@ struct Plan {
     oneline: bool,
     retry: bool,
     shuffle: bool,
+    leader_only: bool,
     /// 0: none.
     timeout: Duration,
     style: Style,
@@ -153,7 +154,8 @@ pub fn run<T: Tool>(env: &mut Env<'_>, args: &[String]) -> Exit {
             Ok(poll) => poll,
             Err(error) => return env.fatal(error),
         };
-        let client = Client::new(Arc::clone(&layout), interest);
+        let mut client = Client::new(Arc::clone(&layout), interest);
+        client.set_leader_only(plan.leader_only);
         let options = SessionOptions {
             retry: plan.retry || io::stream::is_passive(&plan.db),
             ..SessionOptions::default()
@@ -253,6 +255,7 @@ fn parse<T: Tool>(
         oneline: false,
         retry: false,
         shuffle: true,
+        leader_only: true,
         timeout: Duration::ZERO,
         style: Style {
             format: table::Format::List,
@@ -329,6 +332,8 @@ impl Plan {
             ToolOption::DryRun => self.dry_run = true,
             ToolOption::Oneline => self.oneline = true,
             ToolOption::Retry => self.retry = true,
+            ToolOption::LeaderOnly => self.leader_only = true,
+            ToolOption::NoLeaderOnly => self.leader_only = false,
             ToolOption::ShuffleRemotes => self.shuffle = true,
             ToolOption::NoShuffleRemotes => self.shuffle = false,
             ToolOption::Timeout => {
@@ -431,7 +436,7 @@ impl<T: Tool> Runner<'_, '_, T> {
             }
             if !self.remote.session().is_alive() {
                 let error = self.remote.session().last_error();
-                let error = error.map_or_else(|| "End of file".to_owned(), error_text);
+                let error = error.map_or_else(String::new, error_text);
                 return Err(End::Fatal(format!(
                     "{db}: database connection failed ({error})"
                 )));

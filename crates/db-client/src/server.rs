@@ -1,0 +1,174 @@
+//! Whether a server is one to work with: what its database `_Server` says of itself
+//! (`ovsdb-server(5)`), which it tells whenever it changes.
+
+use json::{Json, Object};
+
+/// The columns that matter.
+const COLUMNS: [&str; 3] = ["model", "connected", "leader"];
+
+/// What is known of the server's part in serving the database.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Role {
+    model: String,
+    connected: bool,
+    leader: bool,
+}
+
+/// A check of the server that one is connected to.
+#[derive(Debug)]
+pub(crate) struct ServerCheck {
+    /// Only the leader of a cluster will do.
+    pub(crate) leader_only: bool,
+    /// The request that was not answered yet.
+    pub(crate) asked: Option<i64>,
+    role: Option<Role>,
+}
+
+/// The identifier of the monitor.
+pub(crate) fn monitor_id() -> Json {
+    Json::Array(vec!["monid".into(), "_Server".into()])
+}
+
+/// The parameters of `monitor_cond` for what concerns `database`.
+pub(crate) fn params(database: &str) -> Json {
+    let columns: Vec<Json> = COLUMNS.map(Json::from).to_vec();
+    let clause = Json::Array(vec!["name".into(), "==".into(), database.into()]);
+    let request = Object::new()
+        .with("columns", columns)
+        .with("where", vec![clause]);
+    let tables = Object::new().with("Database", vec![Json::Object(request)]);
+    Json::Array(vec!["_Server".into(), monitor_id(), tables.into()])
+}
+
+impl ServerCheck {
+    pub(crate) const fn new(leader_only: bool) -> Self {
+        Self {
+            leader_only,
+            asked: None,
+            role: None,
+        }
+    }
+
+    /// Another server is asked, by request `id`.
+    pub(crate) fn restart(&mut self, id: i64) {
+        self.asked = Some(id);
+        self.role = None;
+    }
+
+    /// Takes in a reply to the monitor request, or an update.  A server that keeps no such
+    /// database is an old one, which stands alone.
+    pub(crate) fn update(&mut self, updates: &Json) {
+        let rows = updates.get("Database").and_then(Json::as_object);
+        for (_, change) in rows.into_iter().flat_map(Object::iter) {
+            let kinds = ["initial", "insert", "modify"];
+            let row = kinds.iter().find_map(|kind| change.get(kind));
+            let Some(row) = row else {
+                self.role = None;
+                continue;
+            };
+            let role = self.role.get_or_insert_default();
+            if let Some(model) = row.get("model").and_then(Json::as_str) {
+                model.clone_into(&mut role.model);
+            }
+            let flag = |name: &str| match row.get(name) {
+                Some(Json::Boolean(on)) => Some(*on),
+                _ => None,
+            };
+            // A column that is not told has its default, or has not changed.
+            role.connected = flag("connected").unwrap_or(role.connected);
+            role.leader = flag("leader").unwrap_or(role.leader);
+        }
+    }
+
+    /// Why the server will not do, if it will not.
+    pub(crate) fn verdict(&self) -> Option<&'static str> {
+        let role = self.role.as_ref()?;
+        let (connected, is_leader) = (role.connected, role.leader || !self.leader_only);
+        Some(match &role.model[..] {
+            "clustered" if !connected => {
+                "clustered database server is disconnected from cluster; trying another server"
+            }
+            "clustered" if !is_leader => {
+                "clustered database server is not cluster leader; trying another server"
+            }
+            "relay" if !connected => {
+                "relay database server is disconnected from the relay source; trying another server"
+            }
+            "relay" if self.leader_only => {
+                "relay database server cannot be a leader; trying another server"
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(check: &mut ServerCheck, row: &str) {
+        let text = format!(r#"{{"Database":{{"5b1a":{row}}}}}"#);
+        check.update(&json::parse(text.as_bytes()).expect("valid JSON"));
+    }
+
+    #[test]
+    fn servers_of_every_model() {
+        let cases = [
+            (
+                r#"{"initial":{"model":"standalone","connected":true,"leader":true}}"#,
+                "",
+                "",
+            ),
+            (
+                r#"{"initial":{"model":"clustered","connected":true,"leader":true}}"#,
+                "",
+                "",
+            ),
+            (
+                r#"{"initial":{"model":"clustered","connected":true}}"#,
+                "clustered database server is not cluster leader; trying another server",
+                "",
+            ),
+            (
+                r#"{"initial":{"model":"clustered"}}"#,
+                "clustered database server is disconnected from cluster; trying another server",
+                "clustered database server is disconnected from cluster; trying another server",
+            ),
+            (
+                r#"{"initial":{"model":"relay","connected":true}}"#,
+                "relay database server cannot be a leader; trying another server",
+                "",
+            ),
+            (
+                r#"{"initial":{"model":"relay"}}"#,
+                "relay database server is disconnected from the relay source; trying another server",
+                "relay database server is disconnected from the relay source; trying another server",
+            ),
+        ];
+        for (row, leader_only, any) in cases {
+            for (leaders, want) in [(true, leader_only), (false, any)] {
+                let mut check = ServerCheck::new(leaders);
+                update(&mut check, row);
+                assert_eq!(check.verdict().unwrap_or_default(), want, "{row} {leaders}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_leader_may_lose_its_place() {
+        let mut check = ServerCheck::new(true);
+        check.update(&Json::Object(Object::new()));
+        assert_eq!(check.verdict(), None, "nothing is known");
+        update(
+            &mut check,
+            r#"{"insert":{"model":"clustered","connected":true,"leader":true}}"#,
+        );
+        assert_eq!(check.verdict(), None);
+        update(&mut check, r#"{"modify":{"leader":false}}"#);
+        assert!(check.verdict().is_some());
+        update(&mut check, r#"{"modify":{"leader":true}}"#);
+        assert_eq!(check.verdict(), None);
+        update(&mut check, r#"{"delete":null}"#);
+        assert_eq!(check.verdict(), None);
+    }
+}
