@@ -29,12 +29,13 @@ impl StatusWriter<'_> {
             (None, Some(_)) => Some(-1),
             (None, None) => None,
         };
+        let error = status.error.as_deref().filter(|error| !error.is_empty());
         let up = |up: bool| Atom::string(if up { "up" } else { "down" });
         let duplex = |full: bool| Atom::string(if full { "full" } else { "half" });
         let number = |n: Option<u64>| n.and_then(|n| i64::try_from(n).ok());
         let columns = [
             ("ofport", integers(ofport)),
-            ("error", set(status.error.as_deref().map(Atom::string))),
+            ("error", set(error.map(Atom::string))),
             (
                 "mac_in_use",
                 set(status.mac_in_use.map(|m| Atom::string(mac_text(m)))),

@@ -19,6 +19,7 @@ mod numbers;
 mod packet_out;
 mod ports;
 mod publish;
+mod reserved;
 mod revalidate;
 mod run;
 pub mod status;

@@ -14,6 +14,7 @@ use crate::backer::Backer;
 use crate::bridge::PatchEnd;
 use crate::config::{InterfaceConfig, PortConfig};
 use crate::interface::{Carrier, Interface};
+use crate::reserved;
 use crate::switch::Switch;
 use crate::tunnels;
 
@@ -138,8 +139,16 @@ impl Switch {
         now: Instant,
     ) {
         let name = &config.name;
-        let carrier = match self.open_carrier(bridge, config) {
-            Ok(carrier) => {
+        let is_reserved = reserved::is_reserved(name, &self.env.datapath_kinds());
+        let opened = (!is_reserved).then(|| self.open_carrier(bridge, config));
+        let carrier = match opened.transpose() {
+            Ok(None) => {
+                log::warn!(target: "bridge",
+                    "could not create interface {name}, name is reserved");
+                // The column says nothing: the log does.
+                Carrier::None(String::new())
+            }
+            Ok(Some(carrier)) => {
                 self.waiting.remove(name);
                 carrier
             }

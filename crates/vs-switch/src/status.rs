@@ -7,7 +7,7 @@ use crate::config::Mac;
 pub struct InterfaceStatus {
     /// The OpenFlow port number, or none when it could not be set up (`ofport` is then -1).
     pub ofport: Option<u16>,
-    /// Why it could not be set up.
+    /// Why it could not be set up; empty if only the log says it.
     pub error: Option<String>,
     /// Its MAC address.
     pub mac_in_use: Option<Mac>,
