@@ -154,8 +154,9 @@ pub struct ConnStatus {
 
 /// Bytes of a request that fit an error message with its longest header.
 const MAX_ERROR_DATA: usize = 0xffff - 24;
-/// Requests of one connection that are handled before others have their turn.
-const REQUESTS_PER_TURN: usize = 50;
+/// Work for one connection before others have their turn, in requests of the cheapest kind.  The tables are
+/// published once in a turn, which costs the less the more changed.
+const WORK_PER_TURN: usize = 500;
 /// Rules that one call of `run` lets expire.
 const EXPIRIES_PER_TURN: usize = 500;
 /// Pieces of long answers that one call of `run` makes for a connection.
@@ -363,7 +364,8 @@ impl Bridge {
         for _ in 0..PIECES_PER_TURN {
             self.continue_dump(id, now);
         }
-        for _ in 0..REQUESTS_PER_TURN {
+        let mut left = WORK_PER_TURN;
+        while left > 0 {
             let Some(conn) = self.conns.get_mut(&id) else {
                 return;
             };
@@ -371,7 +373,10 @@ impl Bridge {
                 break;
             }
             match conn.rx.next() {
-                Ok(Some(frame)) => self.handle_frame(id, &frame, now, facts),
+                Ok(Some(frame)) => {
+                    left = left.saturating_sub(frame.work());
+                    self.handle_frame(id, &frame, now, facts);
+                }
                 Ok(None) => break,
                 Err(_) => {
                     let name = &conn.config.name;

@@ -11,7 +11,23 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// What a request costs that may concern many rules or has a long answer.
+const USUAL_WORK: usize = 10;
+
 impl Frame {
+    /// How much work the request is at most, next to a rule that is added.
+    pub(crate) fn work(&self) -> usize {
+        const FLOW_MOD: u8 = 14;
+        /// Commands that concern one rule: add, modify strictly, delete strictly.
+        const OF_ONE_RULE: [u8; 3] = [0, 2, 4];
+        // OpenFlow 1.0, 5.3.3: the low byte of the command follows match and cookie; later versions have one
+        // byte after the table's number (1.3, A.3.4.1).
+        let at = if self.version() == 1 { 57 } else { 25 };
+        let is_cheap =
+            self.kind() == FLOW_MOD && self.bytes.get(at).is_some_and(|c| OF_ONE_RULE.contains(c));
+        if is_cheap { 1 } else { USUAL_WORK }
+    }
+
     /// Wire number of the version.
     pub(crate) fn version(&self) -> u8 {
         self.bytes.first().copied().unwrap_or(0)
@@ -83,6 +99,23 @@ impl FrameBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_that_is_added_is_the_least_work() {
+        let frame = |version, kind, at: usize, command| {
+            let mut bytes = vec![0; 72];
+            (bytes[0], bytes[1], bytes[at]) = (version, kind, command);
+            Frame { bytes }
+        };
+        for (version, at) in [(1, 57), (4, 25)] {
+            for (command, work) in [(0, 1), (1, USUAL_WORK), (2, 1), (3, USUAL_WORK), (4, 1)] {
+                assert_eq!(frame(version, 14, at, command).work(), work);
+            }
+            assert_eq!(frame(version, 18, at, 0).work(), USUAL_WORK);
+        }
+        let bytes = vec![1, 14, 0, 8, 0, 0, 0, 0];
+        assert_eq!(Frame { bytes }.work(), USUAL_WORK, "cut off");
+    }
 
     #[test]
     fn messages_are_cut_wherever_the_bytes_are_split() {
