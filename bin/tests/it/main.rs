@@ -3,6 +3,7 @@
 
 mod both_makes;
 mod clusters;
+mod config_file;
 mod database_clients;
 mod datapaths;
 mod detach;

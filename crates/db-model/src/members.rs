@@ -118,7 +118,8 @@ impl<'a> Members<'a> {
         self.fault.is_some()
     }
 
-    fn fail(&mut self, details: String) {
+    /// Takes note of a fault that the caller found, if it is the first.
+    pub fn fail(&mut self, details: String) {
         if self.fault.is_none() {
             let details = format!("Parsing {} failed: {details}", self.what);
             self.fault = Some(Error::syntax(self.json, details));

@@ -44,13 +44,14 @@ pub(crate) fn register(commands: &mut Commands<Daemon>) {
             _ => Err("invalid argument".to_owned()),
         },
     );
-    commands.answer("ovsdb-server/reload", "", 0, 0, |_, _| {
-        Err("Configuration file was not specified on command line".to_owned())
+    commands.answer("ovsdb-server/reload", "", 0, 0, |daemon, _| {
+        daemon.reload().map(|()| String::new())
     });
 }
 
 fn register_databases(commands: &mut Commands<Daemon>) {
     commands.answer("ovsdb-server/add-db", "DB", 1, 1, |daemon, args| {
+        daemon.check_no_config_file()?;
         let now = daemon.now();
         let path = daemon.absolute(Path::new(&args[0]));
         let added = daemon.state.server.add_file(now, &path, &args[0]);
@@ -58,6 +59,7 @@ fn register_databases(commands: &mut Commands<Daemon>) {
         Ok(String::new())
     });
     commands.answer("ovsdb-server/remove-db", "DB", 1, 1, |daemon, args| {
+        daemon.check_no_config_file()?;
         daemon.state.server.remove_database(&args[0])?;
         Ok(String::new())
     });
@@ -95,6 +97,7 @@ fn register_databases(commands: &mut Commands<Daemon>) {
 
 fn register_remotes(commands: &mut Commands<Daemon>) {
     commands.answer("ovsdb-server/add-remote", "REMOTE", 1, 1, |daemon, args| {
+        daemon.check_no_config_file()?;
         daemon.state.add_remote(&args[0])?;
         Ok(String::new())
     });
@@ -104,6 +107,7 @@ fn register_remotes(commands: &mut Commands<Daemon>) {
         1,
         1,
         |daemon, args| {
+            daemon.check_no_config_file()?;
             daemon.state.remove_remote(&args[0])?;
             Ok(String::new())
         },

@@ -1,5 +1,6 @@
 //! `ovsdb-server` as a daemon of its own, or as a thread of another process.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use db_model::{DatabaseSchema, OPEN_VSWITCH_SCHEMA};
 use io::daemon::{Core, CoreSettings, End};
 use io::{Net, Token, Waker};
 
+use crate::config_file::{Config, Model};
 use crate::control;
 use crate::options::{Options, Parsed, parse};
 use crate::server::Server;
@@ -27,6 +29,15 @@ pub(crate) struct Daemon {
     pub(crate) state: State,
     clock: Clock,
     directory: PathBuf,
+    config: Option<ConfigFile>,
+}
+
+/// The configuration file, if there is one.
+#[derive(Debug)]
+struct ConfigFile {
+    path: PathBuf,
+    /// The names of the databases that were opened for it, by file.
+    opened: BTreeMap<String, Arc<str>>,
 }
 
 impl Daemon {
@@ -37,6 +48,104 @@ impl Daemon {
     /// A path as of the directory where the daemon was started.
     pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
         self.directory.join(path)
+    }
+
+    /// That the configuration is in a file, which is what should be changed.
+    pub(crate) fn check_no_config_file(&self) -> Result<(), String> {
+        match &self.config {
+            None => Ok(()),
+            Some(config) => {
+                let path = config.path.display();
+                Err(format!(
+                    "Update the {path} and use ovsdb-server/reload instead"
+                ))
+            }
+        }
+    }
+
+    /// Reads the configuration file and does what it says, as far as possible.
+    ///
+    /// # Errors
+    /// There is none, or not all of it could be done: the log says what.
+    pub(crate) fn reload(&mut self) -> Result<(), String> {
+        let Some(mut config) = self.config.take() else {
+            return Err("Configuration file was not specified on command line".to_owned());
+        };
+        let outcome = self.apply(&mut config);
+        self.config = Some(config);
+        outcome.map_err(|lines| {
+            for line in lines {
+                log::warn!(target: "ovsdb_server", "{line}");
+            }
+            "Configuration failed.  See the log file for details.".to_owned()
+        })
+    }
+
+    fn apply(&mut self, file: &mut ConfigFile) -> Result<(), Vec<String>> {
+        let shown = file.path.display();
+        let text = std::fs::read(&file.path).map_err(|error| {
+            let why = base::errno_text(&error);
+            vec![format!(
+                "failed to open configuration file '{shown}': {why}"
+            )]
+        })?;
+        log::info!(target: "ovsdb_server", "loading configuration from '{shown}'");
+        let config = Config::parse(&text).map_err(|mut lines| {
+            lines.push(format!("failed to load configuration from {shown}"));
+            lines
+        })?;
+        let mut lines = self.serve_databases(&config, &mut file.opened);
+        if !lines.is_empty() {
+            lines.push("failed to configure databases".to_owned());
+        }
+        if let Err(error) = self.state.set_remotes(config.remotes) {
+            lines.push(format!("failed to configure remotes: {error}"));
+        }
+        if lines.is_empty() { Ok(()) } else { Err(lines) }
+    }
+
+    /// Serves the databases of `config` and no others.  Returns what failed.
+    fn serve_databases(
+        &mut self,
+        config: &Config,
+        opened: &mut BTreeMap<String, Arc<str>>,
+    ) -> Vec<String> {
+        opened.retain(|file, name| {
+            let clustered = Some(Some(Model::Clustered));
+            let wanted = config.databases.get(file).copied();
+            let stays = wanted.is_some() && wanted != clustered;
+            if !stays {
+                // One that is gone already is gone as well.
+                let _ = self.state.server.remove_database(name);
+            }
+            stays
+        });
+        let mut failed = Vec::new();
+        for (file, model) in &config.databases {
+            if opened.contains_key(file) {
+                continue;
+            }
+            match self.open(file, *model) {
+                Ok(name) => {
+                    opened.insert(file.clone(), name);
+                }
+                Err(error) => failed.push(format!("failed to open database '{file}': {error}")),
+            }
+        }
+        failed
+    }
+
+    fn open(&mut self, file: &str, model: Option<Model>) -> db_model::Result<Arc<str>> {
+        let path = self.absolute(Path::new(file));
+        let (now, server) = (self.now(), &mut self.state.server);
+        let name = server.add_file(now, &path, file)?;
+        if model == Some(Model::Clustered) {
+            // What a cluster's file is, is known only once it was read.
+            let _ = server.remove_database(&name);
+            let details = format!("{file}: database is standalone and not clustered");
+            return Err(db_model::Error::general(details));
+        }
+        Ok(name)
     }
 }
 
@@ -146,12 +255,20 @@ fn serve(
         options.tls.clone(),
         options.tls_columns.clone(),
     );
-    state.check()?;
+    let config = options.config_file.as_ref().map(|path| ConfigFile {
+        path: directory.join(path),
+        opened: BTreeMap::new(),
+    });
     let mut daemon = Daemon {
         state,
         clock,
         directory,
+        config,
     };
+    if daemon.config.is_some() && daemon.reload().is_err() {
+        return Err("server configuration failed".to_owned());
+    }
+    daemon.state.check()?;
     daemon.state.reconfigure(&mut core.poll);
     let mut commands = core.commands(false);
     core.time.register(&mut commands);

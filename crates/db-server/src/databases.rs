@@ -34,7 +34,7 @@ impl Server {
         let served = Served::open(key, path, shown, uuids, &wake, now)?;
         let name = served.name();
         if self.dbs.contains_key(&name) {
-            let details = format!("{shown}: duplicate database name");
+            let details = format!("{name}: duplicate database name");
             return Err(Error::general(details));
         }
         self.add(served);

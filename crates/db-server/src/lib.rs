@@ -3,6 +3,7 @@
 //! around that.
 #![forbid(unsafe_code)]
 
+mod config_file;
 mod control;
 mod daemon;
 mod databases;

@@ -18,6 +18,8 @@ pub struct Options {
     pub files: Vec<PathBuf>,
     /// Where clients connect, or whom to connect to.
     pub remotes: Vec<String>,
+    /// A file that names databases and remotes, in place of both above.
+    pub config_file: Option<PathBuf>,
     /// Whether a database file that is not there is made, with the Open_vSwitch schema.
     pub create: bool,
     /// Whether sets and maps are recorded as differences.
@@ -48,6 +50,7 @@ enum Id {
     Remote,
     Run,
     NoDbs,
+    ConfigFile,
     Create,
     TransactionIds,
     DisableColumnDiff,
@@ -74,7 +77,7 @@ fn table() -> Vec<Opt<Id>> {
             Id::Unsupported("sync-exclude-tables"),
         ),
         Opt::flag("active", None, Id::Unsupported("active")),
-        Opt::required("config-file", None, Id::Unsupported("config-file")),
+        Opt::required("config-file", None, Id::ConfigFile),
         Opt::optional("record", None, Id::Unsupported("record")),
         Opt::optional("replay", None, Id::Unsupported("replay")),
         Opt::flag("help", Some('h'), Id::Help),
@@ -105,6 +108,10 @@ pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, St
             Id::Remote => options.remotes.push(text()),
             Id::Run => options.run = Some(text()),
             Id::NoDbs => default_file = false,
+            Id::ConfigFile => {
+                options.config_file = Some(dirs.db.join(text()));
+                default_file = false;
+            }
             Id::Create => options.create = true,
             Id::TransactionIds => options.transaction_ids = true,
             Id::DisableColumnDiff => options.column_differences = false,
@@ -128,6 +135,14 @@ pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, St
         .into_iter()
         .map(PathBuf::from)
         .collect();
+    if options.config_file.is_some() {
+        if !options.remotes.is_empty() {
+            return Err("--config-file is mutually exclusive with --remote".to_owned());
+        }
+        if !options.files.is_empty() {
+            return Err("Databases should be specified in a config file".to_owned());
+        }
+    }
     if options.files.is_empty() && default_file {
         options.files.push(dirs.db.join("conf.db"));
     }
@@ -152,6 +167,7 @@ fn usage(program: &str, dirs: &Dirs) -> String {
              --run COMMAND           run COMMAND as subprocess then exit\n  \
              --unixctl=SOCKET        override default control socket name\n  \
              --no-dbs                do not add default database\n  \
+             --config-file PATH      take databases and remotes from the file PATH\n  \
              --create                make a DATABASE that is not there, with the\n                          \
              Open_vSwitch schema\n  \
              --transaction-ids       tell clients ids of transactions, so that one\n                          \

@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) remotes: Remotes,
     /// Remotes as they were given, sorted.
     pub(crate) names: Vec<String>,
+    /// How those behave of which a configuration file says it.
+    options: BTreeMap<String, RemoteOptions>,
     net: Net,
     tls: TlsConfig,
     tls_columns: Vec<(TlsOption, String)>,
@@ -47,6 +49,7 @@ impl State {
             server,
             remotes: Remotes::new(net, 0),
             names,
+            options: BTreeMap::new(),
             net: net.clone(),
             tls,
             tls_columns,
@@ -67,6 +70,21 @@ impl State {
             DbColumn::find(&self.server, name)?;
         }
         Ok(())
+    }
+
+    /// Takes these remotes in place of all others.
+    ///
+    /// # Errors
+    /// A column that is named does not exist; the other remotes are there all the same.
+    pub(crate) fn set_remotes(
+        &mut self,
+        remotes: BTreeMap<String, RemoteOptions>,
+    ) -> Result<(), String> {
+        self.names = remotes.keys().cloned().collect();
+        self.options = remotes;
+        self.configured = None;
+        let mut columns = self.names.iter().filter(|name| name.starts_with("db:"));
+        columns.try_for_each(|name| DbColumn::find(&self.server, name).map(drop))
     }
 
     /// Adds a remote.
@@ -129,7 +147,9 @@ impl State {
         let mut wanted = BTreeMap::new();
         for name in &self.names {
             if !name.starts_with("db:") {
-                wanted.insert(name.clone(), RemoteOptions::default_for(name));
+                let options = self.options.get(name).copied();
+                let options = options.unwrap_or_else(|| RemoteOptions::default_for(name));
+                wanted.insert(name.clone(), options);
                 continue;
             }
             let Ok(column) = DbColumn::find(&self.server, name) else {

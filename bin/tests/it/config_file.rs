@@ -1,0 +1,88 @@
+//! A database server whose databases and remotes are named in a file.
+
+use std::process::Command;
+
+use testkit::{Daemon, Scratch, eventually, output};
+
+use crate::ours;
+
+fn tool(name: &str, args: &[&str], folder: &Scratch) -> (bool, String) {
+    let mut command = Command::new(ours().tools.join(name));
+    let output = output(command.args(args).current_dir(folder.path()));
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn a_server_follows_its_configuration_file() {
+    let folder = Scratch::new();
+    for name in ["one", "two"] {
+        let schema = format!(
+            r#"{{"name":"{name}","version":"1.0.0","tables":{{"t":{{"columns":{{"n":{{"type":"integer"}}}}}}}}}}"#
+        );
+        std::fs::write(folder.file("schema"), schema).unwrap();
+        let made = tool("ovsdb-tool", &["create", name, "schema"], &folder);
+        assert!(made.0, "{}", made.1);
+    }
+    let config = folder.file("config.json");
+    let write = |text: &str| std::fs::write(&config, text).unwrap();
+    write(r#"{"remotes":{"punix:sock1":{}},"databases":{"one":{}}}"#);
+    let mut server = Command::new(ours().daemons.join("ovsdb-server"));
+    server
+        .arg(format!("--config-file={}", config.display()))
+        .arg(format!("--unixctl={}", folder.file("ctl").display()))
+        .arg("-vconsole:off")
+        .env("OVS_RUNDIR", folder.path())
+        .current_dir(folder.path());
+    let _server = Daemon::start(&mut server);
+    let socket = folder.file("ctl").display().to_string();
+    let ask = |args: &[&str]| tool("ovs-appctl", &[&["-t", &socket], args].concat(), &folder);
+    eventually("the server answers", || ask(&["version"]).0);
+    let databases = || ask(&["ovsdb-server/list-dbs"]).1;
+    assert_eq!(databases(), "_Server\none\n");
+
+    write(r#"{"remotes":{"punix:sock2":null},"databases":{"two":{"service-model":"standalone"}}}"#);
+    assert_eq!(ask(&["ovsdb-server/reload"]), (true, String::new()));
+    assert_eq!(databases(), "_Server\ntwo\n");
+    assert_eq!(ask(&["ovsdb-server/list-remotes"]).1, "punix:sock2\n");
+    eventually("the remotes have changed", || {
+        folder.file("sock2").exists() && !folder.file("sock1").exists()
+    });
+
+    // What is wrong with the file changes nothing, and other ways to change things are shut.
+    write(r#"{"remotes":{},"databases":{"two":{"service-model":"odd"}}}"#);
+    let (done, text) = ask(&["ovsdb-server/reload"]);
+    assert!(
+        !done && text.contains("See the log file for details"),
+        "{text}"
+    );
+    assert_eq!(databases(), "_Server\ntwo\n");
+    let (done, text) = ask(&["ovsdb-server/add-db", "one"]);
+    let told = text.contains("config.json and use ovsdb-server/reload instead");
+    assert!(!done && told, "{text}");
+}
+
+#[test]
+fn a_bad_configuration_file_ends_the_server() {
+    let folder = Scratch::new();
+    let config = folder.file("config.json").display().to_string();
+    std::fs::write(&config, "[]").unwrap();
+    let config = format!("--config-file={config}");
+    let control = format!("--unixctl={}", folder.file("ctl").display());
+    let args = [config.as_str(), &control];
+    let (served, text) = tool("ovsdb-server", &args, &folder);
+    assert!(
+        !served && text.contains("ovsdb-server: server configuration failed"),
+        "{text}"
+    );
+    let (served, text) = tool("ovsdb-server", &[&config, "--remote=punix:s"], &folder);
+    assert!(
+        !served && text.contains("mutually exclusive with --remote"),
+        "{text}"
+    );
+    let (served, text) = tool("ovsdb-server", &[&config, "db"], &folder);
+    assert!(
+        !served && text.contains("specified in a config file"),
+        "{text}"
+    );
+}
