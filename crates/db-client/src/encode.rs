@@ -263,15 +263,17 @@ impl Encoder<'_> {
     fn increment(&mut self, table: TableId, uuid: Uuid, column: ColumnId) {
         let layout = &self.layout[table];
         let column = &*layout[column].name;
+        // The row may be one that this transaction inserts.
+        let this = self.rename(this_row(uuid));
         let mutation = Json::Array(vec![column.into(), "+=".into(), 1i64.into()]);
         let mutate = operation("mutate")
             .with("table", &*layout.name)
-            .with("where", this_row(uuid))
+            .with("where", this.clone())
             .with("mutations", vec![mutation]);
         self.operations.push(mutate.into());
         let select = operation("select")
             .with("table", &*layout.name)
-            .with("where", this_row(uuid))
+            .with("where", this)
             .with("columns", vec![Json::from(column)]);
         self.sent.increment = Some((self.operations.len() - 1, column.to_owned()));
         self.operations.push(select.into());

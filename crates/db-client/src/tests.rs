@@ -281,6 +281,34 @@ fn transactions_send_what_changed_only() {
     );
 }
 
+/// A row that a transaction inserts is incremented in it, too, and its new value is told.
+#[test]
+fn a_row_that_is_new_is_incremented() {
+    let mut test = Test::filled();
+    let new = id("00000000-0000-4000-8000-0000000000fe");
+    let mut txn = Transaction::new();
+    txn.insert(test.root.table, new);
+    txn.increment(test.root.table, new, test.root.next.id(), false);
+    test.client.commit(&txn).expect("sent");
+    let named = "row00000000_0000_4000_8000_0000000000fe";
+    let request = test.expect(&format!(
+        concat!(
+            r#"transact ["D",{{"op":"insert","row":{{}},"table":"Root","uuid-name":"{named}"}},"#,
+            r#"{{"mutations":[["next","+=",1]],"op":"mutate","table":"Root","where":[["_uuid","==",["named-uuid","{named}"]]]}},"#,
+            r#"{{"columns":["next"],"op":"select","table":"Root","where":[["_uuid","==",["named-uuid","{named}"]]]}}]"#
+        ),
+        named = named
+    ));
+    let results = format!(r#"[{{"uuid":["uuid","{B}"]}},{{"count":1}},{{"rows":[{{"next":1}}]}}]"#);
+    test.reply(request, &results);
+    let outcome = test.client.poll_outcome().map(|(_, outcome)| outcome);
+    let success = Success {
+        inserted: [(new, id(B))].into(),
+        increment: Some(1),
+    };
+    assert_eq!(outcome, Some(Outcome::Success(success)));
+}
+
 #[test]
 fn outcomes_tell_what_to_do() {
     for (results, outcome) in [
