@@ -27,11 +27,12 @@ impl Call<'_> {
         }
     }
 
-    const fn format(&self) -> DumpFormat {
+    fn format(&self, datapath: &Arc<dyn Datapath>) -> DumpFormat {
         DumpFormat {
             more: self.options.more,
             after_ufid: ",",
             origin: true,
+            kernel: !datapath.is_userspace(),
         }
     }
 }
@@ -49,7 +50,11 @@ pub(crate) fn dump_flows(call: &mut Call<'_>) -> Outcome {
         Err((text, Some(why))) => return call.fail_with(&text, why),
         Err((text, None)) => return call.fail(text),
     };
-    let (names, format, now) = (call.shown_names(&datapath), call.format(), call.host.now());
+    let (names, format, now) = (
+        call.shown_names(&datapath),
+        call.format(&datapath),
+        call.host.now(),
+    );
     let mut text = String::new();
     for flow in call.host.flows(&datapath) {
         if filter.wants(&flow.key.expand(), &flow.mask.expand_mask()) {
@@ -73,7 +78,8 @@ pub(crate) fn get_flow(call: &mut Call<'_>) -> Outcome {
     match call.host.flow(&datapath, ufid) {
         Ok(flow) => {
             let names = call.shown_names(&datapath);
-            let text = flow_text(&flow, &names, call.format(), call.host.now());
+            let format = call.format(&datapath);
+            let text = flow_text(&flow, &names, format, call.host.now());
             call.print(text + "\n");
             Ok(())
         }

@@ -15,6 +15,8 @@ pub struct DumpFormat {
     pub after_ufid: &'static str,
     /// Which datapath has the flow is told with `-m`.
     pub origin: bool,
+    /// The flow is one of the kernel's datapath.
+    pub kernel: bool,
 }
 
 /// `packets:..., bytes:..., used:...`.
@@ -63,6 +65,7 @@ pub fn flow_text(flow: &DumpedFlow, names: &PortNames, format: DumpFormat, now: 
     }
     let verbose = FlowFormat {
         verbose: format.more,
+        kernel: format.kernel,
     };
     let (key, mask) = (flow.key.expand(), flow.mask.expand_mask());
     text += &format_flow(&key, Some(&mask), names, verbose);

@@ -48,7 +48,7 @@ fn datapath_flow(text: &str) {
     let Ok(flow) = dp_lang::text::parse_flow(text, &names) else {
         return;
     };
-    let format = FlowFormat { verbose: false };
+    let format = FlowFormat::default();
     let printed = format_flow(&flow.key, Some(&flow.mask), &names, format);
     let again = dp_lang::text::parse_flow(&printed, &names)
         .unwrap_or_else(|error| panic!("{printed}: {error}"));

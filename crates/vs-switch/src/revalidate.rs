@@ -29,6 +29,7 @@ const VERBOSE: DumpFormat = DumpFormat {
     more: true,
     after_ufid: "",
     origin: false,
+    kernel: false,
 };
 
 /// A pass must not take more than this share of the main loop's time.
@@ -271,9 +272,13 @@ impl Backer {
     fn log_dump(&self, now: Instant) {
         if log::log_enabled!(target: DPIF, log::Level::Debug) {
             let (name, names) = (self.display_name(), PortNames::none());
+            let format = DumpFormat {
+                kernel: !self.datapath.is_userspace(),
+                ..VERBOSE
+            };
             self.datapath.flow_dump(&mut |flow| {
                 let flow = self.with_whole_key(flow);
-                let text = flow_text(&flow, &names, VERBOSE, now);
+                let text = flow_text(&flow, &names, format, now);
                 base::log_limited!(Debug, DPIF, (600, 600), "{name}: flow_dump {text}");
                 true
             });
@@ -405,7 +410,15 @@ impl Backer {
         if let Some(megaflow) = shard.get(&ufid) {
             let (key, mask) = (megaflow.key.expand(), megaflow.mask.expand_mask());
             let names = PortNames::none();
-            let flow = format_flow(&key, Some(&mask), &names, FlowFormat { verbose: true });
+            let flow = format_flow(
+                &key,
+                Some(&mask),
+                &names,
+                FlowFormat {
+                    verbose: true,
+                    kernel: !self.datapath.is_userspace(),
+                },
+            );
             let actions = format_actions(&megaflow.actions, &names);
             let name = self.display_name();
             base::log_limited!(

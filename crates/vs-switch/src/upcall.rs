@@ -65,7 +65,10 @@ impl Shared {
             UpcallKind::Miss => "miss",
             UpcallKind::Action(_) => "action",
         };
-        let verbose = FlowFormat { verbose: true };
+        let verbose = FlowFormat {
+            verbose: true,
+            ..FlowFormat::default()
+        };
         let key = format_flow(upcall.key, None, &PortNames::none(), verbose);
         let mut packet = String::new();
         let packet_type = upcall.key.get(slot::PACKET_TYPE) as u32;

@@ -16,6 +16,9 @@ use crate::PortNo;
 pub struct FlowFormat {
     /// Prints what does not matter, too.
     pub verbose: bool,
+    /// As flows of the kernel's datapath are shown: the kernel keeps the low eight bits of an
+    /// ARP operation's mask, and the field has sixteen.
+    pub kernel: bool,
 }
 
 /// Frames with a smaller type have none: the field is a length.
@@ -37,6 +40,7 @@ pub fn format_flow(
         key,
         mask,
         verbose: format.verbose,
+        kernel: format.kernel,
         out: String::new(),
         first: true,
         has_packet_type: false,
@@ -50,6 +54,7 @@ struct Writer<'a> {
     key: &'a FlowKey,
     mask: Option<&'a FlowMask>,
     verbose: bool,
+    kernel: bool,
     out: String,
     first: bool,
     has_packet_type: bool,
@@ -84,6 +89,17 @@ impl Writer<'_> {
         if self.verbose || self.mask.is_none_or(|m| group.matters(m)) {
             self.comma();
             group.put(self.key, self.mask, self.verbose, &mut self.out);
+        }
+    }
+
+    fn arp(&mut self) {
+        let start = self.out.len();
+        self.group(&field::ARP);
+        let mask = self.mask.map_or(0, |m| m.get(slot::NW_PROTO));
+        if self.kernel && mask == slot::NW_PROTO.max() {
+            let text = self.out.split_off(start);
+            let op = format!("op={}", self.key.get(slot::NW_PROTO));
+            self.out += &text.replacen(&op, &format!("{op}/0xff"), 1);
         }
     }
 
@@ -219,7 +235,7 @@ impl Writer<'_> {
         match ethertype as u16 {
             eth_type::IPV4 => self.group(&field::IPV4),
             eth_type::IPV6 => self.group(&field::IPV6),
-            eth_type::ARP | eth_type::RARP => self.group(&field::ARP),
+            eth_type::ARP | eth_type::RARP => self.arp(),
             eth_type::MPLS | eth_type::MPLS_MULTICAST => self.mpls(),
             eth_type::NSH => self.group(&field::NSH),
             _ => {}

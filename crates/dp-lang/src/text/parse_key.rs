@@ -291,6 +291,31 @@ mod tests {
         }
     }
 
+    /// The kernel keeps eight bits of a mask of sixteen.
+    #[test]
+    fn flows_of_the_kernel_show_the_mask_of_an_arp_operation() {
+        let names = PortNames::none();
+        let kernel = FlowFormat {
+            kernel: true,
+            ..FlowFormat::default()
+        };
+        for (arp, shown) in [
+            (
+                "sip=10.0.0.1,tip=10.0.0.2,op=1",
+                "sip=10.0.0.1,tip=10.0.0.2,op=1/0xff",
+            ),
+            ("op=1/0xf0", "op=1/0xf0"),
+            ("sip=10.0.0.1", "sip=10.0.0.1"),
+        ] {
+            let flow = parse_flow(&format!("eth(),eth_type(0x0806),arp({arp})"), &names).unwrap();
+            let print = |format| format_flow(&flow.key, Some(&flow.mask), &names, format);
+            let line = |arp| format!("eth(),eth_type(0x0806),arp({arp})");
+            assert!(print(kernel).ends_with(&line(shown)), "{}", print(kernel));
+            let usual = print(FlowFormat::default());
+            assert!(usual.ends_with(&line(arp)), "{usual}");
+        }
+    }
+
     #[test]
     fn everything_is_printed_when_asked() {
         let names = PortNames::from_iter([(crate::PortNo(1), "p1".to_owned())]);
@@ -298,7 +323,10 @@ mod tests {
         let mut flow = parse_flow(text, &names).unwrap();
         flow.key.set(slot::NW_PROTO, 1);
         flow.mask.set_exact(slot::RECIRC_ID);
-        let verbose = FlowFormat { verbose: true };
+        let verbose = FlowFormat {
+            verbose: true,
+            ..FlowFormat::default()
+        };
         let printed = format_flow(&flow.key, Some(&flow.mask), &names, verbose);
         assert_eq!(
             printed,

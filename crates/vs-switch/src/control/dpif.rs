@@ -98,6 +98,7 @@ fn dump_flows(switch: &mut Switch, args: &[String], now: Instant) -> Result<Stri
     } else {
         PortNames::none()
     };
+    format.kernel = !backer.datapath.is_userspace();
     let view = backer.shared.view.load();
     let mut text = String::new();
     for flow in backer.flows() {
