@@ -186,6 +186,10 @@ impl Backer {
 
     /// The flow with the whole key of the packet that it was made for, if that is known.
     pub(crate) fn with_whole_key(&self, mut flow: DumpedFlow) -> DumpedFlow {
+        // The kernel keeps what a flow matches, and dumps show that.
+        if !self.datapath.is_userspace() {
+            return flow;
+        }
         if let Some(key) = self.shared.megaflows.whole_key(flow.ufid) {
             flow.key = key;
         }

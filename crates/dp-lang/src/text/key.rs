@@ -131,7 +131,10 @@ impl Writer<'_> {
             }
         }
         self.has_packet_type = self.bits(slot::PACKET_TYPE) != 0;
-        self.group(&field::PACKET_TYPE);
+        // The kernel has no word for the usual type.
+        if self.has_packet_type || !self.kernel {
+            self.group(&field::PACKET_TYPE);
+        }
     }
 
     fn ct_state(&mut self) {
