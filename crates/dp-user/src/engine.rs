@@ -1,5 +1,6 @@
 //! What a worker does with packets: look-up, upcall, actions, output.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -99,12 +100,12 @@ impl Engine {
         others
     }
 
-    /// Installs the flows that packets of a port meet here for worker `to` as well; those that it does not have
-    /// in its tables yet.
-    pub(crate) fn flows_from(&self, port: PortNo, to: usize) -> Vec<Arc<Megaflow>> {
+    /// Installs the flows that packets of some ports meet here for worker `to` as well; those that it does not
+    /// have in its tables yet.
+    pub(crate) fn flows_from(&self, ports: &HashSet<PortNo>, to: usize) -> Vec<Arc<Megaflow>> {
         let mine = self.classifier.iter();
-        let from_port = mine.filter(|flow| flow.in_port().is_none_or(|p| p == port));
-        self.shared.copy_to(to, from_port)
+        let from_ports = mine.filter(|flow| ports.contains(&flow.in_port()));
+        self.shared.copy_to(to, from_ports)
     }
 
     fn begin(&mut self, now: Instant) {

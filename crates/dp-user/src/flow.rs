@@ -79,12 +79,10 @@ impl Megaflow {
         }
     }
 
-    /// The port that its packets come from, if it matches that.
-    pub(crate) fn in_port(&self) -> Option<PortNo> {
-        let all = (slot::IN_PORT.max() as u64) << slot::IN_PORT.shift;
-        let word = usize::from(slot::IN_PORT.word);
-        let is_exact = self.mask.word(word) & all == all;
-        is_exact.then(|| PortNo((self.key.word(word) >> slot::IN_PORT.shift) as u32))
+    /// The port that its packets come from; every flow matches that exactly.
+    pub(crate) fn in_port(&self) -> PortNo {
+        let word = self.key.word(usize::from(slot::IN_PORT.word));
+        PortNo((word >> slot::IN_PORT.shift) as u32)
     }
 
     /// Another instance, which has counted nothing yet.

@@ -86,18 +86,17 @@ impl Mailbox {
     }
 
     pub(crate) fn send(&self, command: Command) {
-        lock(&self.commands).push(command);
+        self.send_all([command]);
+    }
+
+    /// Sends commands that the worker does one after the other.
+    pub(crate) fn send_all(&self, commands: impl IntoIterator<Item = Command>) {
+        lock(&self.commands).extend(commands);
         self.pending.store(true, Ordering::Release);
         if let Some(wake) = &self.wake {
             // A counter that is full wakes as well.
             let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
         }
-    }
-
-    /// Like [`Self::send`]; the worker sees it when it is woken for something else.
-    pub(crate) fn send_quietly(&self, command: Command) {
-        lock(&self.commands).push(command);
-        self.pending.store(true, Ordering::Release);
     }
 
     /// The commands that came since the last call.

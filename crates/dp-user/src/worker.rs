@@ -1,5 +1,6 @@
 //! A thread that serves ports: it blocks in epoll, and takes a batch from each port that has packets, in turn.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -197,26 +198,32 @@ impl Worker {
         let report = &self.mailbox.stats.load;
         match self.meter.judge(self.worker, now, report, loads) {
             Advice::Keep => {}
-            Advice::Move { places, to } => {
-                for place in places {
-                    self.hand_over(place, to);
-                }
-            }
+            Advice::Move { places, to } => self.hand_over(&places, to),
             Advice::Return => {
-                for place in 0..self.served.len() {
-                    self.hand_over(place, FIRST);
-                }
+                let all: Vec<usize> = (0..self.served.len()).collect();
+                self.hand_over(&all, FIRST);
             }
         }
     }
 
-    /// Has another thread serve the port at `place`.  Packets that came in are done, so that none overtakes
+    /// Has another thread serve the ports at `places`.  Packets that came in are done, so that none overtakes
     /// another.
-    fn hand_over(&mut self, place: usize, to: usize) {
-        let Some(served) = self.served.get_mut(place) else {
+    fn hand_over(&mut self, places: &[usize], to: usize) {
+        let number = |place: &usize| Some(self.served.get(*place)?.as_ref()?.number);
+        let numbers: HashSet<PortNo> = places.iter().filter_map(number).collect();
+        if numbers.is_empty() {
             return;
-        };
-        let Some(number) = served.as_ref().map(|s| s.number) else {
+        }
+        let flows = self.engine.flows_from(&numbers, to);
+        let target = self.shared.mailbox(to);
+        target.send_all(flows.into_iter().map(Command::Insert));
+        for place in places {
+            self.hand_over_port(*place, to);
+        }
+    }
+
+    fn hand_over_port(&mut self, place: usize, to: usize) {
+        let Some(number) = self.served[place].as_ref().map(|s| s.number) else {
             return;
         };
         let ports = self.shared.ports.load_full();
@@ -224,27 +231,30 @@ impl Worker {
             return;
         };
         let mut worker = lock(&port.worker);
+        // Whoever removes a port takes it out of the table before it locks this.
         let ports = self.shared.ports.load();
         let is_there = ports.get(number).is_some_and(|p| Arc::ptr_eq(p, port));
         if !is_there || *worker != self.worker {
-            // It is being removed, and this thread will be told to give it up.
+            // This thread will be told to give it up.
             return;
         }
-        let Some(served) = served.take() else {
+        let Some(served) = self.served[place].take() else {
             return;
         };
+        self.forget(&served, place);
+        let add = Command::AddPort(number, served.receiver);
+        self.shared.mailbox(to).send(add);
+        *worker = to;
+        log::debug!(target: "dpif_netdev", "port {number} moves from dp{} to dp{to}", self.worker);
+    }
+
+    /// Waits for a port no longer.
+    fn forget(&mut self, served: &Served, place: usize) {
         if let Some(fd) = served.receiver.fd() {
             // It is not there if the port was set aside.
             let _ = epoll::delete(&self.epoll, fd);
         }
         self.aside.retain(|i| *i != place);
-        let target = self.shared.mailbox(to);
-        for flow in self.engine.flows_from(number, to) {
-            target.send_quietly(Command::Insert(flow));
-        }
-        target.send(Command::AddPort(number, served.receiver));
-        *worker = to;
-        log::debug!(target: "dpif_netdev", "port {number} moves from dp{} to dp{to}", self.worker);
     }
 
     fn add(&mut self, number: PortNo, receiver: Box<dyn Receiver>) {
@@ -266,13 +276,10 @@ impl Worker {
 
     fn remove(&mut self, number: PortNo) {
         let is = |s: &Option<Served>| s.as_ref().is_some_and(|s| s.number == number);
-        if let Some(index) = self.served.iter().position(is) {
-            if let Some(fd) = self.served[index].as_ref().and_then(|s| s.receiver.fd()) {
-                // It is not there if the port was set aside.
-                let _ = epoll::delete(&self.epoll, fd);
-            }
-            self.aside.retain(|i| *i != index);
-            self.served[index] = None;
+        if let Some(index) = self.served.iter().position(is)
+            && let Some(served) = self.served[index].take()
+        {
+            self.forget(&served, index);
         }
     }
 }
