@@ -1,10 +1,11 @@
 //! What every other crate stands on: instants and the clock that may be stopped and
-//! stepped, snapshots that one thread publishes and others read, rate limits, coverage
+//! stepped, snapshots that one thread publishes and others read, waiting for a thread's work, rate limits, coverage
 //! counters, the log, directories, and command-line options.
 #![forbid(unsafe_code)]
 
 pub mod coverage;
 mod dirs;
+mod epoch;
 pub mod getopt;
 pub mod log;
 pub mod published;
@@ -13,6 +14,7 @@ pub mod time;
 
 pub use coverage::{Counter, Coverage};
 pub use dirs::Dirs;
+pub use epoch::Epoch;
 pub use published::Published;
 pub use rate_limit::RateLimiter;
 pub use time::{Clock, Instant, WallTime};

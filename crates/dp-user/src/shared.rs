@@ -5,11 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, RwLock};
-use std::thread;
-use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use base::Clock;
+use base::{Clock, Epoch};
 use crossbeam_utils::CachePadded;
 use dp_api::{FlowStats, UpcallHandler};
 use dp_lang::{Action, PortNo, Ufid};
@@ -52,8 +50,8 @@ pub(crate) struct Mailbox {
     commands: Mutex<Vec<Command>>,
     pending: AtomicBool,
     wake: Option<OwnedFd>,
-    /// Odd while the worker has packets in its hands.
-    epoch: CachePadded<AtomicU64>,
+    /// Entered while the worker has packets in its hands.
+    pub(crate) epoch: CachePadded<Epoch>,
     pub(crate) stats: CachePadded<Stats>,
 }
 
@@ -105,30 +103,6 @@ impl Mailbox {
             return Vec::new();
         }
         std::mem::take(&mut lock(&self.commands))
-    }
-
-    /// The worker takes packets into its hands.
-    pub(crate) fn enter(&self) {
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// The worker has none left.
-    pub(crate) fn leave(&self) {
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Returns when the worker has put down what it has in its hands now.
-    fn wait_quiescent(&self) {
-        let seen = self.epoch.load(Ordering::SeqCst);
-        let mut tries = 0u32;
-        while seen % 2 == 1 && self.epoch.load(Ordering::SeqCst) == seen {
-            tries += 1;
-            if tries < 100 {
-                thread::yield_now();
-            } else {
-                thread::sleep(Duration::from_micros(50));
-            }
-        }
     }
 }
 
@@ -186,7 +160,7 @@ impl Shared {
 
     pub(crate) fn quiesce(&self) {
         for mailbox in self.mailboxes() {
-            mailbox.wait_quiescent();
+            mailbox.epoch.wait();
         }
     }
 

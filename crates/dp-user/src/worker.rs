@@ -100,9 +100,9 @@ impl Worker {
             if events.is_empty() {
                 self.readmit();
             }
-            self.mailbox.enter();
+            self.mailbox.epoch.enter();
             let go_on = self.round(&events);
-            self.mailbox.leave();
+            self.mailbox.epoch.leave();
             if !go_on {
                 return;
             }

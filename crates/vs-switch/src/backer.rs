@@ -171,7 +171,7 @@ impl Backer {
         net_flow::extract(&mut Packet::from_frame(packet), key, limit);
     }
 
-    /// All flows, the oldest first, with the whole keys of the packets that they were made for.
+    /// All flows, the oldest first.
     pub(crate) fn flows(&self) -> Vec<DumpedFlow> {
         let mut flows = Vec::new();
         self.datapath.flow_dump(&mut |flow| {
@@ -180,20 +180,7 @@ impl Backer {
         });
         let megaflows = &self.shared.megaflows;
         flows.sort_by_cached_key(|flow| (megaflows.age_rank(flow.ufid), flow.key.clone()));
-        let whole = flows.into_iter().map(|flow| self.with_whole_key(flow));
-        whole.collect()
-    }
-
-    /// The flow with the whole key of the packet that it was made for, if that is known.
-    pub(crate) fn with_whole_key(&self, mut flow: DumpedFlow) -> DumpedFlow {
-        // The kernel keeps what a flow matches, and dumps show that.
-        if !self.datapath.is_userspace() {
-            return flow;
-        }
-        if let Some(key) = self.shared.megaflows.whole_key(flow.ufid) {
-            flow.key = key;
-        }
-        flow
+        flows
     }
 
     pub(crate) fn flow_limit(&self) -> usize {

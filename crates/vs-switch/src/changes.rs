@@ -1,6 +1,8 @@
 //! What changed between two views, and which flows depend on it.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use net_flow::Match;
 use of_switch::{Rule, RuleChange};
@@ -15,11 +17,9 @@ const MAX_RULES: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct ChangedRule {
     pub(crate) bridge: BridgeId,
-    pub(crate) table: u8,
-    priority: i32,
-    /// Whether it is a clause of a conjunction, which answers whatever its priority.
-    pub(crate) is_clause: bool,
-    pub(crate) matching: Match,
+    rule: Arc<Rule>,
+    /// Spelt out only if flows are asked about, which is not where rules change.
+    matching: OnceCell<Match>,
 }
 
 /// What changed since flows were checked.
@@ -53,12 +53,12 @@ impl ViewChanges {
         for change in changes {
             match change {
                 RuleChange::Added(rule) | RuleChange::Removed(rule, _) => {
-                    self.rules.push(changed(bridge, rule));
+                    self.rules.push(ChangedRule::new(bridge, rule));
                 }
                 RuleChange::Modified(old, new) => {
-                    self.rules.push(changed(bridge, new));
-                    if !of_switch_conjunctions(old).is_empty() {
-                        self.rules.push(changed(bridge, old));
+                    self.rules.push(ChangedRule::new(bridge, new));
+                    if is_clause(old) {
+                        self.rules.push(ChangedRule::new(bridge, old));
                     }
                 }
             }
@@ -90,32 +90,45 @@ impl ViewChanges {
     }
 }
 
-fn of_switch_conjunctions(rule: &Rule) -> &[net_classifier::Conjunction] {
-    net_classifier::Rule::conjunctions(rule)
-}
-
-fn changed(bridge: BridgeId, rule: &Rule) -> ChangedRule {
-    ChangedRule {
-        bridge,
-        table: rule.table,
-        priority: rule.priority,
-        is_clause: !of_switch_conjunctions(rule).is_empty(),
-        matching: rule.matching(),
-    }
+fn is_clause(rule: &Rule) -> bool {
+    !net_classifier::Rule::conjunctions(rule).is_empty()
 }
 
 impl ChangedRule {
+    fn new(bridge: BridgeId, rule: &Arc<Rule>) -> Self {
+        Self {
+            bridge,
+            rule: Arc::clone(rule),
+            matching: OnceCell::new(),
+        }
+    }
+
+    /// The table that it is or was in.
+    pub(crate) fn table(&self) -> u8 {
+        self.rule.table
+    }
+
+    /// Whether it is a clause of a conjunction, which answers whatever its priority.
+    pub(crate) fn is_clause(&self) -> bool {
+        is_clause(&self.rule)
+    }
+
+    /// What it matches.
+    pub(crate) fn matching(&self) -> &Match {
+        self.matching.get_or_init(|| self.rule.matching())
+    }
+
     fn affects(&self, flow: &Megaflow) -> bool {
         flow.dependencies.lookups.iter().any(|lookup| {
             lookup.bridge == self.bridge
-                && lookup.table == self.table
-                && (self.is_clause
-                    || self.priority >= lookup.priority && self.may_match(lookup, flow))
+                && lookup.table == self.rule.table
+                && (self.is_clause()
+                    || self.rule.priority >= lookup.priority && self.may_match(lookup, flow))
         })
     }
 
     fn may_match(&self, lookup: &Lookup, flow: &Megaflow) -> bool {
-        let (key, mask) = (self.matching.key(), self.matching.mask());
+        let (key, mask) = (self.matching().key(), self.matching().mask());
         lookup.may_match(key, mask.iter(), &flow.key, &flow.mask)
     }
 }

@@ -135,11 +135,9 @@ impl FlowIndex {
     }
 
     /// The mask, shared with other flows if there are any.
-    pub(crate) fn share_mask(&self, mask: MiniKey) -> Arc<MiniKey> {
-        match self.groups.get_key_value(&mask) {
-            Some((shared, _)) => Arc::clone(shared),
-            None => Arc::new(mask),
-        }
+    pub(crate) fn share_mask(&self, mask: &Arc<MiniKey>) -> Arc<MiniKey> {
+        let shared = self.groups.get_key_value(mask).map(|(shared, _)| shared);
+        Arc::clone(shared.unwrap_or(mask))
     }
 
     /// A flow has these lookups, too.
@@ -237,7 +235,7 @@ mod tests {
                 match step {
                     0 => {
                         let mask = key_and_mask(&masks[mask]).1;
-                        let mask = index.share_mask(MiniKey::new(mask.as_key()));
+                        let mask = index.share_mask(&Arc::new(MiniKey::new(mask.as_key())));
                         let flow = (Arc::new(MiniKey::new(&key)), mask);
                         flows.entry(ufid).or_insert_with(|| {
                             index.add(ufid, (&flow.0, &flow.1), &none);

@@ -140,10 +140,10 @@ impl Megaflows {
         }
         let mut found = Vec::new();
         for rule in rules {
-            if rule.is_clause || index.has_later_lookups(rule.bridge, rule.table) {
+            if rule.is_clause() || index.has_later_lookups(rule.bridge, rule.table()) {
                 return None;
             }
-            index.find(&rule.matching, &mut found);
+            index.find(rule.matching(), &mut found);
         }
         found.sort_unstable();
         found.dedup();
@@ -163,7 +163,7 @@ impl Megaflows {
         if let Entry::Vacant(place) = shard.entry(ufid) {
             self.count.fetch_add(1, Ordering::Relaxed);
             let mut index = self.index();
-            megaflow.mask = index.share_mask((*megaflow.mask).clone());
+            megaflow.mask = index.share_mask(&megaflow.mask);
             let parts = (&megaflow.key, &megaflow.mask);
             index.add(ufid, parts, &megaflow.dependencies);
             place.insert(megaflow);
@@ -186,11 +186,6 @@ impl Megaflows {
         megaflow.dependencies = translation.dependencies;
         megaflow.effects = translation.effects;
         std::mem::replace(&mut megaflow.frozen, translation.frozen)
-    }
-
-    /// The whole key of the packet that a flow was made for.
-    pub(crate) fn whole_key(&self, ufid: Ufid) -> Option<MiniKey> {
-        self.shard(ufid).get(&ufid).map(|m| (*m.key).clone())
     }
 
     /// Where a flow stands among all by age; one that is not known stands last.

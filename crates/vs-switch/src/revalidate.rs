@@ -277,7 +277,6 @@ impl Backer {
                 ..VERBOSE
             };
             self.datapath.flow_dump(&mut |flow| {
-                let flow = self.with_whole_key(flow);
                 let text = flow_text(&flow, &names, format, now);
                 base::log_limited!(Debug, DPIF, (600, 600), "{name}: flow_dump {text}");
                 true

@@ -337,7 +337,7 @@ impl Dispatcher {
             state.handlers.iter().map(|h| h.control.clone()).collect()
         };
         for control in controls {
-            control.quiesce();
+            control.epoch.wait();
         }
     }
 
@@ -518,7 +518,7 @@ impl State {
         drop(sources);
         self.handlers[socket.handler].control.unwatch(&source);
         // Nothing of it is in the old handler's hands when the new one begins.
-        self.handlers[socket.handler].control.quiesce();
+        self.handlers[socket.handler].control.epoch.wait();
         socket.handler = moved.to;
         let token = socket.token;
         if let Err(error) = self.handlers[moved.to].control.watch(token, &source) {

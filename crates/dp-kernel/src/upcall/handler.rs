@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
+use base::Epoch;
 use dp_lang::PortNo;
 use net_netlink::Message;
 use net_netlink::ovs::packet::Upcall;
@@ -48,8 +48,8 @@ pub(crate) struct Control {
     pub(crate) epoll: OwnedFd,
     wake: OwnedFd,
     stop: AtomicBool,
-    /// Odd while packets are in the thread's hands.
-    epoch: AtomicU64,
+    /// Entered while packets are in the thread's hands.
+    pub(crate) epoch: Epoch,
 }
 
 impl Control {
@@ -62,7 +62,7 @@ impl Control {
             epoll,
             wake,
             stop: AtomicBool::new(false),
-            epoch: AtomicU64::new(0),
+            epoch: Epoch::default(),
         })
     }
 
@@ -88,20 +88,6 @@ impl Control {
         self.stop.store(true, Ordering::Release);
         // A counter that is full wakes as well.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
-    }
-
-    /// Returns when the thread has put down what it has in its hands now.
-    pub(crate) fn quiesce(&self) {
-        let seen = self.epoch.load(Ordering::SeqCst);
-        let mut tries = 0u32;
-        while seen % 2 == 1 && self.epoch.load(Ordering::SeqCst) == seen {
-            tries += 1;
-            if tries < 100 {
-                thread::yield_now();
-            } else {
-                thread::sleep(Duration::from_micros(50));
-            }
-        }
     }
 }
 
@@ -175,12 +161,12 @@ impl Handler {
             if self.control.stop.load(Ordering::Acquire) {
                 return;
             }
-            self.control.epoch.fetch_add(1, Ordering::SeqCst);
+            self.control.epoch.enter();
             for event in &events {
                 self.read(event.data.u64());
             }
             self.serve();
-            self.control.epoch.fetch_add(1, Ordering::SeqCst);
+            self.control.epoch.leave();
             if self.queues.len() == 0 || self.counted >= REPORT {
                 self.report();
             }

@@ -13,6 +13,8 @@ use super::cursor::{Cursor, parse_number};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Decimal,
+    /// Decimal, of the low bits of a field that has more: a mask is never exact.
+    LowBits,
     Hex,
     /// Hexadecimal, `0x0` for zero.
     HexZero,
@@ -39,7 +41,7 @@ pub(super) struct Group {
     pub fields: &'static [TextField],
 }
 
-use Style::{Decimal, Fragment, Hex, HexZero, Ipv4, Ipv6, Mac};
+use Style::{Decimal, Fragment, Hex, HexZero, Ipv4, Ipv6, LowBits, Mac};
 
 pub(super) static ETHERNET: Group = Group {
     name: "eth",
@@ -99,15 +101,23 @@ pub(super) static ICMPV6: Group = Group {
     name: "icmpv6",
     fields: TYPE_AND_CODE,
 };
-pub(super) static ARP: Group = Group {
-    name: "arp",
-    fields: &[
+const fn arp(op: Style) -> [TextField; 5] {
+    [
         field("sip", slot::NW_SRC, Ipv4),
         field("tip", slot::NW_DST, Ipv4),
-        field("op", slot::NW_PROTO, Decimal),
+        field("op", slot::NW_PROTO, op),
         field("sha", slot::ARP_SHA, Mac),
         field("tha", slot::ARP_THA, Mac),
-    ],
+    ]
+}
+pub(super) static ARP: Group = Group {
+    name: "arp",
+    fields: &arp(Decimal),
+};
+/// The kernel has 16 bits for the operation, of which flows match 8.
+pub(super) static ARP_OF_KERNEL: Group = Group {
+    name: "arp",
+    fields: &arp(LowBits),
 };
 pub(super) static ND: Group = Group {
     name: "nd",
@@ -213,7 +223,7 @@ pub(super) fn hex(value: u128) -> String {
 impl Style {
     fn value(self, value: u128) -> String {
         match self {
-            Decimal => value.to_string(),
+            Decimal | LowBits => value.to_string(),
             Hex => hex(value),
             HexZero => format!("{value:#x}"),
             Mac => EthAddr::from_u64(value as u64).to_string(),
@@ -229,14 +239,14 @@ impl Style {
 
     fn mask(self, mask: u128) -> String {
         match self {
-            Decimal | Hex => hex(mask),
+            Decimal | LowBits | Hex => hex(mask),
             other => other.value(mask),
         }
     }
 
     pub(super) fn parse(self, text: &str) -> Option<u128> {
         match self {
-            Decimal | Hex | HexZero => parse_number(text),
+            Decimal | LowBits | Hex | HexZero => parse_number(text),
             Mac => Some(u128::from(text.parse::<EthAddr>().ok()?.to_u64())),
             Ipv4 => Some(u128::from(text.parse::<Ipv4Addr>().ok()?.to_bits())),
             Ipv6 => Some(text.parse::<Ipv6Addr>().ok()?.to_bits()),
@@ -261,9 +271,14 @@ impl TextField {
     /// Writes `name=value/mask,` unless nothing of it matters.
     fn put(&self, key: &FlowKey, mask: Option<&FlowMask>, verbose: bool, out: &mut String) {
         let full = self.full();
+        let is_whole = mask.is_none();
         let mask = mask.map_or(full, |m| m.get(self.slot) & full);
-        // Fragment bits matter all together or not at all.
-        let exact = mask == full || self.style == Fragment;
+        let exact = match self.style {
+            // Fragment bits matter all together or not at all.
+            Fragment => true,
+            LowBits => is_whole,
+            _ => mask == full,
+        };
         if mask == 0 && (!verbose || self.style == Fragment) {
             return;
         }

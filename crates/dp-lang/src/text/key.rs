@@ -93,14 +93,10 @@ impl Writer<'_> {
     }
 
     fn arp(&mut self) {
-        let start = self.out.len();
-        self.group(&field::ARP);
-        let mask = self.mask.map_or(0, |m| m.get(slot::NW_PROTO));
-        if self.kernel && mask == slot::NW_PROTO.max() {
-            let text = self.out.split_off(start);
-            let op = format!("op={}", self.key.get(slot::NW_PROTO));
-            self.out += &text.replacen(&op, &format!("{op}/0xff"), 1);
-        }
+        self.group(match self.kernel {
+            true => &field::ARP_OF_KERNEL,
+            false => &field::ARP,
+        });
     }
 
     fn metadata(&mut self, names: &PortNames) {

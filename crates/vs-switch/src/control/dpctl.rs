@@ -93,11 +93,7 @@ impl Host for Owner<'_> {
     }
 
     fn flow(&self, datapath: &Arc<dyn Datapath>, ufid: Ufid) -> Result<DumpedFlow, Error> {
-        let flow = datapath.flow_get(ufid)?;
-        Ok(match self.backer(datapath) {
-            Some(backer) => backer.with_whole_key(flow),
-            None => flow,
-        })
+        datapath.flow_get(ufid)
     }
 
     fn flow_put(&mut self, datapath: &Arc<dyn Datapath>, put: FlowPut) -> Result<(), Error> {
