@@ -11,6 +11,7 @@ mod foreign;
 mod hosts;
 mod killed_server;
 mod megaflows;
+mod monitored_server;
 mod scale;
 
 use std::path::Path;

@@ -51,16 +51,16 @@ pub(crate) fn register(commands: &mut Commands<Daemon>) {
 
 fn register_databases(commands: &mut Commands<Daemon>) {
     commands.answer("ovsdb-server/add-db", "DB", 1, 1, |daemon, args| {
-        daemon.check_no_config_file()?;
-        let now = daemon.now();
-        let path = daemon.absolute(Path::new(&args[0]));
-        let added = daemon.state.server.add_file(now, &path, &args[0]);
-        added.map_err(|error| error.to_string())?;
+        daemon.change_setup(|daemon| {
+            let now = daemon.now();
+            let path = daemon.absolute(Path::new(&args[0]));
+            let added = daemon.state.server.add_file(now, &path, &args[0]);
+            added.map(drop).map_err(|error| error.to_string())
+        })?;
         Ok(String::new())
     });
     commands.answer("ovsdb-server/remove-db", "DB", 1, 1, |daemon, args| {
-        daemon.check_no_config_file()?;
-        daemon.state.server.remove_database(&args[0])?;
+        daemon.change_setup(|daemon| daemon.state.server.remove_database(&args[0]))?;
         Ok(String::new())
     });
     commands.answer("ovsdb-server/list-dbs", "", 0, 0, |daemon, _| {
@@ -97,8 +97,7 @@ fn register_databases(commands: &mut Commands<Daemon>) {
 
 fn register_remotes(commands: &mut Commands<Daemon>) {
     commands.answer("ovsdb-server/add-remote", "REMOTE", 1, 1, |daemon, args| {
-        daemon.check_no_config_file()?;
-        daemon.state.add_remote(&args[0])?;
+        daemon.change_setup(|daemon| daemon.state.add_remote(&args[0]))?;
         Ok(String::new())
     });
     commands.answer(
@@ -107,8 +106,7 @@ fn register_remotes(commands: &mut Commands<Daemon>) {
         1,
         1,
         |daemon, args| {
-            daemon.check_no_config_file()?;
-            daemon.state.remove_remote(&args[0])?;
+            daemon.change_setup(|daemon| daemon.state.remove_remote(&args[0]))?;
             Ok(String::new())
         },
     );

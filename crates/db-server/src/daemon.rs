@@ -15,6 +15,7 @@ use io::{Net, Token, Waker};
 
 use crate::config_file::{Config, Model};
 use crate::control;
+use crate::kept::{Kept, Setup};
 use crate::options::{Options, Parsed, parse};
 use crate::server::Server;
 use crate::state::State;
@@ -30,6 +31,8 @@ pub(crate) struct Daemon {
     clock: Clock,
     directory: PathBuf,
     config: Option<ConfigFile>,
+    /// Where the next child finds what this one was told, if there is a monitor.
+    kept: Option<Kept>,
 }
 
 /// The configuration file, if there is one.
@@ -50,17 +53,32 @@ impl Daemon {
         self.directory.join(path)
     }
 
-    /// That the configuration is in a file, which is what should be changed.
-    pub(crate) fn check_no_config_file(&self) -> Result<(), String> {
-        match &self.config {
-            None => Ok(()),
-            Some(config) => {
-                let path = config.path.display();
-                Err(format!(
-                    "Update the {path} and use ovsdb-server/reload instead"
-                ))
+    /// Changes databases or remotes, and keeps what there is then for a child that follows.
+    ///
+    /// # Errors
+    /// The configuration is in a file, which is what should be changed; or `change` failed.
+    pub(crate) fn change_setup(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
+        if let Some(config) = &self.config {
+            let path = config.path.display();
+            return Err(format!(
+                "Update the {path} and use ovsdb-server/reload instead"
+            ));
+        }
+        change(self)?;
+        if let Some(kept) = &self.kept {
+            let setup = Setup {
+                files: self.state.server.files().map(Path::to_owned).collect(),
+                remotes: self.state.names.clone(),
+            };
+            if let Err(error) = kept.store(&setup) {
+                log::warn!(target: "ovsdb_server",
+                    "cannot keep databases and remotes for a restart: {error}");
             }
         }
+        Ok(())
     }
 
     /// Reads the configuration file and does what it says, as far as possible.
@@ -205,6 +223,21 @@ fn create_files(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
+/// Serves the databases in `files`.
+fn open_files(
+    server: &mut Server,
+    files: &[PathBuf],
+    directory: &Path,
+    clock: &Clock,
+) -> Result<(), String> {
+    for file in files {
+        let path = directory.join(file);
+        let opened = server.add_file(clock.now(), &path, &file.display().to_string());
+        opened.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
 /// Random bytes for UUIDs.
 fn seed() -> Result<[u8; 32], String> {
     let mut seed = [0; 32];
@@ -227,6 +260,10 @@ fn serve(
     let directory = std::env::current_dir().unwrap_or_default();
     let net = settings.net.clone();
     let clock = settings.clock.clone();
+    let kept = match options.daemon.monitor {
+        true => Some(Kept::new().map_err(|error| base::errno_text(&error))?),
+        false => None,
+    };
     let mut core = match Core::start(settings)? {
         Ok(core) => core,
         Err(status) => return Ok(ExitCode::from(status)),
@@ -238,12 +275,22 @@ fn serve(
     let wake = waker.clone();
     let mut server = Server::new(clock.clone(), seed()?, Arc::new(move || wake.wake()));
     create_files(options)?;
-    for file in &options.files {
-        let path = directory.join(file);
-        server
-            .add_file(clock.now(), &path, &file.display().to_string())
-            .map_err(|error| error.to_string())?;
-    }
+    let remotes = match kept.as_ref().and_then(Kept::load) {
+        None => {
+            open_files(&mut server, &options.files, &directory, &clock)?;
+            options.remotes.clone()
+        }
+        Some(setup) => {
+            for file in &setup.files {
+                let files = std::slice::from_ref(file);
+                // What was served is better served in part than not at all.
+                if let Err(error) = open_files(&mut server, files, &directory, &clock) {
+                    log::error!(target: "ovsdb_server", "{error}");
+                }
+            }
+            setup.remotes
+        }
+    };
     if options.transaction_ids {
         server.tell_transaction_ids();
     }
@@ -251,7 +298,7 @@ fn serve(
     let state = State::new(
         server,
         &net,
-        options.remotes.clone(),
+        remotes,
         options.tls.clone(),
         options.tls_columns.clone(),
     );
@@ -264,6 +311,7 @@ fn serve(
         clock,
         directory,
         config,
+        kept,
     };
     if daemon.config.is_some() && daemon.reload().is_err() {
         return Err("server configuration failed".to_owned());

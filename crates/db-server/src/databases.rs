@@ -105,6 +105,11 @@ impl Server {
         }
     }
 
+    /// Files of the databases that have one.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.dbs.values().filter_map(|db| db.file.as_deref())
+    }
+
     /// Names of the databases, `_Server` included.
     pub fn database_names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.dbs.keys()

@@ -8,6 +8,7 @@ mod control;
 mod daemon;
 mod databases;
 mod db_column;
+mod kept;
 mod locks;
 mod methods;
 mod monitoring;
