@@ -26,18 +26,41 @@ exit $failed
 /// # Errors
 /// Some failed, or the machine does not run.
 pub(crate) fn run(filter: Option<&str>) -> Result<(), String> {
+    run_with("", filter, LIMIT)
+}
+
+/// `cargo xtask soak [MINUTES]`: one test for that long.
+///
+/// # Errors
+/// It failed, or the machine does not run.
+pub(crate) fn soak(minutes: Option<&str>) -> Result<(), String> {
+    let minutes = minutes.unwrap_or("60");
+    let count: u64 = minutes
+        .parse()
+        .map_err(|_| format!("soak: not a number of minutes: {minutes}"))?;
+    let limit = LIMIT + Duration::from_secs(60 * count);
+    let settings = format!("export SLUICE_SOAK_MINUTES={count}\n");
+    run_with(&settings, Some("soak::"), limit)
+}
+
+/// Runs the tests after the lines `settings`.
+fn run_with(settings: &str, filter: Option<&str>, limit: Duration) -> Result<(), String> {
     let programs = build()?;
     let script = vm::folder().join("kernel-tests");
     fs::create_dir_all(vm::folder()).map_err(|e| e.to_string())?;
-    let text = match filter {
+    let script_text = match filter {
         None => SCRIPT.to_owned(),
-        Some(filter) => SCRIPT.replace("--test-threads=1", &format!("--test-threads=1 '{filter}'")),
+        Some(filter) => SCRIPT.replace(
+            "--test-threads=1",
+            &format!("--test-threads=1 --nocapture '{filter}'"),
+        ),
     };
+    let text = settings.to_owned() + &script_text;
     fs::write(&script, text).map_err(|e| format!("{}: {e}", script.display()))?;
     let args = programs.iter().map(|p| p.display().to_string()).collect();
     let mut job = vm::Job::new(script);
     job.args = args;
-    job.limit = LIMIT;
+    job.limit = limit;
     vm::run_job(&job)
 }
 

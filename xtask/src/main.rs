@@ -24,6 +24,8 @@ usage: cargo xtask COMMAND [OPTION...]
                                        (or CI=true) first installs what some of them need
   kernel [NAME]                        the tests that need the Open vSwitch module, in a
                                        virtual machine
+  soak [MINUTES]                       floods and changes by turns in a virtual machine, for
+                                       an hour: nothing may grow, leak or get lost
   layers                               check the crate edges against layers.txt
   vm [-c CPUS] [-m MEM] [-t SECONDS] [-o DIR] SCRIPT [ARG...]
                                        a bash script in a virtual machine whose kernel has
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Some("demo") => demo::run(),
         Some("layers") => layers::check(),
         Some("kernel") => kernel::run(args.get(1).map(String::as_str)),
+        Some("soak") => kernel::soak(args.get(1).map(String::as_str)),
         Some("vm") => vm::run(&args[1..]),
         _ => Err(USAGE.to_string()),
     };

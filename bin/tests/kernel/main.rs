@@ -2,6 +2,7 @@
 
 mod forwarding;
 mod restart;
+mod soak;
 mod texts;
 
 use std::net::Ipv4Addr;

@@ -304,6 +304,11 @@ impl Running {
         self.tool("ovs-appctl", &[&["-t", &target][..], args].concat())
     }
 
+    /// The process that the switch is, 0 if it does not run.
+    pub fn switch_id(&self) -> u32 {
+        self.switch.as_ref().map_or(0, Daemon::id)
+    }
+
     /// The processor time that the switch has used, in seconds.
     ///
     /// # Errors
@@ -347,7 +352,7 @@ impl Running {
     }
 
     fn proc_file(&self, name: &str) -> Result<String, String> {
-        let pid = self.switch.as_ref().map_or(0, Daemon::id);
+        let pid = self.switch_id();
         let path = format!("/proc/{pid}/{name}");
         std::fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))
     }
