@@ -1,6 +1,7 @@
 //! What the executables share: which devices and datapaths there are.
 #![forbid(unsafe_code)]
 
+pub mod kernel_host;
 pub mod providers;
 
 /// The allocator of every executable that names this crate.  Rules, rows and JSON are many

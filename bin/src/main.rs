@@ -28,7 +28,7 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("ovs-vswitchd", Program::Daemon(switch)),
     ("ovsdb-server", Program::Daemon(db_server::run)),
     ("ovs-vsctl", Program::Tool(vs_ctl::vsctl::run)),
-    ("ovs-dpctl", Program::Tool(vs_ctl::dpctl::run)),
+    ("ovs-dpctl", Program::Tool(sluice::kernel_host::dpctl)),
     ("ovs-ofctl", Program::Tool(vs_ctl::ofctl::run)),
     ("ovsdb-client", Program::Tool(vs_ctl::ovsdb_client::run)),
     ("ovs-appctl", Program::Tool(vs_ctl::appctl::run)),

@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    vs_ctl::main(vs_ctl::dpctl::run)
+    vs_ctl::main(sluice::kernel_host::dpctl)
 }

@@ -4,6 +4,7 @@ mod forwarding;
 mod restart;
 mod soak;
 mod texts;
+mod tool;
 
 use std::net::Ipv4Addr;
 use std::path::Path;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use dp_api::{Datapath, PortInfo};
-use net_dev::DeviceStats;
+use net_dev::{Device, DeviceStats};
 
 use crate::commands::{Call, Failed, INVALID, NO_DEVICE, Outcome, errno, full_name};
 
@@ -96,14 +96,37 @@ fn put_lookups(text: &mut String, datapath: &Arc<dyn Datapath>) {
     *text += &cache_lines(stats.masks_cache_size);
 }
 
+/// Types of ports whose devices are tunnels.
+const TUNNELS: [&str; 9] = [
+    "bareudp",
+    "erspan",
+    "geneve",
+    "gre",
+    "gtpu",
+    "ip6erspan",
+    "ip6gre",
+    "srv6",
+    "vxlan",
+];
+
+/// The options of a port's device, sorted.
+fn options(port: &PortInfo, device: &dyn Device) -> Vec<(String, String)> {
+    let mut options = device.options();
+    // The datapath has one port for all tunnels of a type, whose packets come with their types.
+    if options.is_empty() && TUNNELS.contains(&&*port.kind) {
+        options.push(("packet_type".to_owned(), "ptap".to_owned()));
+    }
+    options.sort();
+    options
+}
+
 fn put_port(text: &mut String, datapath: &Arc<dyn Datapath>, port: &PortInfo) {
     let _ = write!(text, "  port {}: {}", port.number, port.name);
     if port.kind != "system" {
         let _ = write!(text, " ({}", port.kind);
         let device = datapath.port_device(port.number);
-        match device.map(|device| device.options()) {
-            Ok(mut options) => {
-                options.sort();
+        match device.map(|device| options(port, &*device)) {
+            Ok(options) => {
                 let mut before = ":";
                 for (key, value) in options {
                     let _ = write!(text, "{before} {key}={value}");

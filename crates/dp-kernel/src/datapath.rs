@@ -14,7 +14,7 @@ use dp_lang::netlink::{encode_metadata, ufid_to_bytes};
 use dp_lang::{Features, PortNo, Ufid};
 use net_dev::{Device, Providers};
 use net_flow::slot;
-use net_netlink::ovs::datapath::{self, feature};
+use net_netlink::ovs::datapath;
 use net_netlink::ovs::flow::{self, FlowRef, UfidBytes, omit};
 use net_netlink::ovs::packet;
 use net_netlink::ovs::vport::{self, NewPort, Vport};
@@ -25,8 +25,9 @@ use crate::flow as flows;
 use crate::kernel::{Kernel, errno, error, lock};
 use crate::kind::{PortKind, type_of};
 use crate::links::Links;
+use crate::manage::{get, has_per_cpu, make};
 use crate::ports::Port;
-use crate::probe::Prober;
+use crate::probe::{Prober, everything};
 use crate::shared::{Shared, Switch};
 use crate::upcall::dispatch::Dispatcher;
 use crate::upcall::mode::Mode;
@@ -65,51 +66,6 @@ fn no_flow(ufid: Ufid) -> Error {
     Error::NotFound(format!("no flow {ufid}"))
 }
 
-/// Whether the kernel has the module that datapaths need.
-///
-/// # Errors
-/// As the kernel gives them: "No such file or directory" if it is not loaded.
-pub fn find_module() -> io::Result<()> {
-    Kernel::open().map(drop)
-}
-
-/// Names of the kernel's datapaths.
-///
-/// # Errors
-/// As the kernel gives them.
-pub fn list() -> io::Result<Vec<String>> {
-    let kernel = Kernel::open()?;
-    let mut request = datapath::dump(kernel.families.datapath);
-    kernel.list(&mut request, |message| {
-        datapath::Datapath::parse(message).map(|(found, _)| found.name)
-    })
-}
-
-/// Asks for a datapath by name.
-fn get(kernel: &Kernel, name: &str) -> io::Result<datapath::Datapath> {
-    let mut request = datapath::get(kernel.families.datapath, name);
-    kernel.ask(&mut request, |m| {
-        datapath::Datapath::parse(m).map(|(found, _)| found)
-    })
-}
-
-/// Whether the kernel chooses sockets by CPU if it is asked to.
-fn has_per_cpu(kernel: &Kernel, dp: u32, current: u32) -> bool {
-    let family = kernel.families.datapath;
-    let set = |features| kernel.execute(&mut datapath::set(family, dp, features, None));
-    // A kernel that takes what does not exist cannot be believed.
-    let checks = set(current | feature::UNKNOWN).is_err();
-    let base = feature::UNALIGNED | feature::VPORT_PIDS;
-    let has = checks && set(base | feature::PER_CPU).is_ok() && {
-        let mut request = datapath::get_by_index(family, dp);
-        let found = kernel.ask(&mut request, datapath::Datapath::parse);
-        found.is_ok_and(|(found, _)| found.features & feature::PER_CPU != 0)
-    };
-    // As it was, until handlers start.
-    let _ = set(current);
-    has
-}
-
 impl KernelDatapath {
     /// Opens the datapath of that name, with the ports and flows that it has, or makes it.
     ///
@@ -119,13 +75,31 @@ impl KernelDatapath {
         Self::open_io(options).map_err(|e| error(&e))
     }
 
+    /// Opens the datapath of that name beside the switch that it belongs to, if there is one: nothing of it is
+    /// made, tried out or set.  It must not be given a handler.
+    ///
+    /// # Errors
+    /// There is no such datapath, or the kernel refuses.
+    pub fn attach(options: Options) -> Result<Self, Error> {
+        let attach = || {
+            let kernel = Kernel::open()?;
+            let found = get(&kernel, &options.name)?;
+            // Nothing that is asked for is left out: the kernel says what it cannot do.
+            let features = Features {
+                ufid: true,
+                masked_set: true,
+                ..everything()
+            };
+            Self::with(kernel, &found, features, false, options)
+        };
+        attach().map_err(|e: io::Error| error(&e))
+    }
+
     fn open_io(options: Options) -> io::Result<Self> {
         let kernel = Kernel::open()?;
         let found = match get(&kernel, &options.name) {
             Err(e) if matches!(number_of(&e), Some(errno::ENODEV | errno::ENOENT)) => {
-                let family = kernel.families.datapath;
-                let base = feature::UNALIGNED | feature::VPORT_PIDS;
-                kernel.execute(&mut datapath::create(family, &options.name, 0, base))?;
+                make(&kernel, &options.name)?;
                 get(&kernel, &options.name)?
             }
             other => other?,
@@ -136,6 +110,17 @@ impl KernelDatapath {
             dp: found.index,
         };
         let features = prober.features();
+        Self::with(kernel, &found, features, has_per_cpu, options)
+    }
+
+    /// The datapath `found`, with the ports that it has.
+    fn with(
+        kernel: Kernel,
+        found: &datapath::Datapath,
+        features: Features,
+        has_per_cpu: bool,
+        options: Options,
+    ) -> io::Result<Self> {
         let events = PortEvents::open(kernel.families.vport_group, found.index)?;
         let shared = Shared::new(kernel, &options.name, found.index, features, options.clock);
         let shared = Arc::new(shared);
@@ -756,17 +741,4 @@ impl Drop for KernelDatapath {
     fn drop(&mut self) {
         self.dispatcher.stop();
     }
-}
-
-/// Removes a datapath with its ports and flows.
-///
-/// # Errors
-/// There is no such datapath, or the kernel refuses.
-pub fn delete(name: &str) -> Result<(), Error> {
-    let remove = || {
-        let kernel = Kernel::open()?;
-        let found = get(&kernel, name)?;
-        kernel.execute(&mut datapath::delete(kernel.families.datapath, found.index))
-    };
-    remove().map_err(|e: io::Error| error(&e))
 }

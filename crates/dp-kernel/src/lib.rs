@@ -11,9 +11,11 @@ mod flow;
 mod kernel;
 mod kind;
 mod links;
+mod manage;
 mod ports;
 mod probe;
 mod shared;
 mod upcall;
 
-pub use datapath::{KernelDatapath, Options, delete, find_module, list};
+pub use datapath::{KernelDatapath, Options};
+pub use manage::{create, delete, find_module, list};

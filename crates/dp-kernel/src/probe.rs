@@ -29,7 +29,7 @@ pub(crate) struct Prober<'a> {
 }
 
 /// A kernel that has everything, so that nothing is left out of what is asked.
-fn everything() -> Features {
+pub(crate) fn everything() -> Features {
     Features {
         recirc: true,
         ct_state: true,

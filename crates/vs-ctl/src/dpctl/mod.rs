@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::Read;
 
 use base::log::{Destination, Level, Logger, TOOL_MODULES};
-use base::{Clock, Instant};
+use base::{Clock, Dirs, Instant};
 use dp_ctl::{Command, Host, NoDatapaths, Report};
 
 use crate::{Env, Exit};
@@ -22,8 +22,8 @@ pub fn run(env: &mut Env<'_>, args: &[String]) -> Exit {
     run_on(env, args, None)
 }
 
-/// Runs the tool on the datapaths that `direct` has or, without it, on those of the switch
-/// that runs on this machine.
+/// Runs the tool on the datapaths that `direct` has, if the command is about those, and otherwise on those of
+/// the switch that runs on this machine.
 pub fn run_on(env: &mut Env<'_>, args: &[String], direct: Option<&mut dyn Host>) -> Exit {
     let clock = Clock::new();
     let logger = Logger::new(&env.program, &clock, TOOL_MODULES);
@@ -57,7 +57,7 @@ pub fn run_on(env: &mut Env<'_>, args: &[String], direct: Option<&mut dyn Host>)
     }
     let outcome = if !command.needs_datapaths {
         carry_out(env, &mut Direct(&mut NoDatapaths), command, &settings)
-    } else if let Some(host) = direct {
+    } else if let Some(host) = direct.filter(|host| is_for(&**host, &settings, &dirs)) {
         carry_out(env, &mut Direct(host), command, &settings)
     } else {
         let connected = Daemon::connect(&dirs, &clock, deadline);
@@ -72,6 +72,19 @@ pub fn run_on(env: &mut Env<'_>, args: &[String], direct: Option<&mut dyn Host>)
             Exit::Alarm
         }
     }
+}
+
+/// Whether a command is about the datapaths of `host`, and not about those of a switch.
+fn is_for(host: &dyn Host, settings: &Settings, dirs: &Dirs) -> bool {
+    let kinds = host.kinds();
+    let kind_of = |operand: &String| operand.split_once('@').map(|(kind, _)| kind.to_owned());
+    let first = settings.command.get(1).and_then(kind_of);
+    if let Some(kind) = first.filter(|kind| kind.bytes().all(|b| b.is_ascii_lowercase())) {
+        return kinds.contains(&kind);
+    }
+    let has_some = |kind: &String| host.names(kind).is_ok_and(|names| !names.is_empty());
+    // Without a name the only datapath is meant, which may be the switch's own.
+    kinds.iter().any(has_some) || !Daemon::may_run(dirs)
 }
 
 /// The command that is asked for, with as many operands as it may have.

@@ -54,6 +54,11 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
+    /// Whether a daemon of this run directory says that it runs.
+    pub(super) fn may_run(dirs: &Dirs) -> bool {
+        find_target(DAEMON, dirs).is_ok()
+    }
+
     /// Connects to the daemon of this run directory.
     pub(super) fn connect(dirs: &Dirs, clock: &Clock, deadline: Instant) -> Result<Self, Failure> {
         let fatal = |why: String| {
