@@ -1,6 +1,8 @@
 //! The commands of `ovs-ofctl`.
 
-use super::{Ctl, Outcome, debug, diff, dump, fatal, flows, monitor, packet_out, ports, probe};
+use super::{
+    Ctl, Outcome, conntrack, debug, diff, dump, fatal, flows, monitor, packet_out, ports, probe,
+};
 
 /// A command: what it is called, what it takes, and how it is carried out.
 pub(super) struct Command {
@@ -67,10 +69,10 @@ commands! {
     "benchmark" Some("target n count"), 3, 3, false, probe::benchmark;
     "dump-ipfix-bridge" Some("switch"), 1, 1, false, not_yet;
     "dump-ipfix-flow" Some("switch"), 1, 1, false, not_yet;
-    "ct-flush-zone" Some("switch zone"), 2, 2, true, not_yet;
+    "ct-flush-zone" Some("switch zone"), 2, 2, true, conntrack::flush_zone;
     "ct-flush"
         Some("switch [zone=N] [mark=X[/M]] [labels=Y[/N]] [ct-orig-tuple [ct-reply-tuple]]"),
-        1, 6, true, not_yet;
+        1, 6, true, conntrack::flush;
     "ofp-parse" Some("file"), 1, 1, true, debug::ofp_parse;
     "ofp-parse-pcap" Some("pcap"), 1, ANY, true, not_yet;
     "add-group" Some("switch group"), 1, 2, true, not_yet;

@@ -2,6 +2,7 @@
 
 mod commands;
 mod conn;
+mod conntrack;
 mod debug;
 mod diff;
 mod dump;
