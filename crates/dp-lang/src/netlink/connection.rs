@@ -274,7 +274,7 @@ mod tests {
             let request = sent(forget_connection(0, (of, proto), tuple, None));
             let request = Messages::new(&request).next().unwrap();
             let (_, _, attrs) = netfilter::parts(&request, CONNTRACK).unwrap();
-            let value = attrs.clone().find(TUPLE_ORIG).unwrap().value;
+            let value = attrs.find(TUPLE_ORIG).unwrap().value;
             message.put(kind, value);
         }
         more(&mut message);

@@ -1,7 +1,8 @@
 //! The commands of `ovs-ofctl`.
 
 use super::{
-    Ctl, Outcome, conntrack, debug, diff, dump, fatal, flows, monitor, packet_out, ports, probe,
+    Ctl, Outcome, compose, conntrack, debug, diff, dump, fatal, flows, monitor, packet_out, ports,
+    probe,
 };
 
 /// A command: what it is called, what it takes, and how it is carried out.
@@ -107,7 +108,7 @@ commands! {
     "ofp-print" None, 1, 2, true, debug::ofp_print;
     "encode-hello" None, 1, 1, true, debug::encode_hello;
     "parse-key-value" None, 1, ANY, true, debug::parse_key_value;
-    "compose-packet" None, 1, 2, false, not_yet;
+    "compose-packet" None, 1, 2, false, compose::compose_packet;
     "parse-packet" None, 0, 0, false, debug::parse_packet;
 }
 

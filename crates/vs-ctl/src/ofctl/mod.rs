@@ -1,6 +1,7 @@
 //! `ovs-ofctl`: shows and changes what an OpenFlow switch does.
 
 mod commands;
+mod compose;
 mod conn;
 mod conntrack;
 mod debug;
