@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-mod conntrack;
 mod dump;
 mod filter;
 mod flow_text;

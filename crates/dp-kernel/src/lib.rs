@@ -15,7 +15,6 @@ mod manage;
 mod ports;
 mod probe;
 mod shared;
-mod tracker;
 mod upcall;
 
 pub use datapath::{KernelDatapath, Options};

@@ -19,15 +19,9 @@ const TCP_CONTROL: u128 = 0x07;
 /// A frame with the header fields of `key`, and `payload` bytes where its protocol carries
 /// any.  Checksums are right.  What the key does not say is zero.
 pub fn compose(key: &FlowKey, payload: usize) -> Vec<u8> {
-    let counting: Vec<u8> = (0..payload).map(|i| i as u8).collect();
-    compose_with(key, &counting)
-}
-
-/// The same with this payload.
-pub fn compose_with(key: &FlowKey, payload: &[u8]) -> Vec<u8> {
     let mut frame = Frame {
         key,
-        bytes: Vec::with_capacity(128 + payload.len()),
+        bytes: Vec::with_capacity(128 + payload),
     };
     frame.ethernet(payload);
     frame.bytes
@@ -66,7 +60,7 @@ impl Frame<'_> {
         self.bytes.extend(value.to_be_bytes());
     }
 
-    fn ethernet(&mut self, payload: &[u8]) {
+    fn ethernet(&mut self, payload: usize) {
         self.put(slot::ETH_DST);
         self.put(slot::ETH_SRC);
         for (tpid, tci) in [
@@ -138,7 +132,7 @@ impl Frame<'_> {
         }
     }
 
-    fn ipv4(&mut self, payload: &[u8]) {
+    fn ipv4(&mut self, payload: usize) {
         let start = self.bytes.len();
         self.bytes.push(0x45);
         self.put(slot::NW_TOS);
@@ -162,7 +156,7 @@ impl Frame<'_> {
         correct_transport(self.key, &mut self.bytes[start + 20..], sum);
     }
 
-    fn ipv6(&mut self, payload: &[u8]) {
+    fn ipv6(&mut self, payload: usize) {
         let start = self.bytes.len();
         let class = self.key.get(slot::NW_TOS) as u32;
         let label = self.key.get(slot::IPV6_LABEL) as u32;
@@ -180,7 +174,11 @@ impl Frame<'_> {
         correct_transport(self.key, &mut self.bytes[start + 40..], sum);
     }
 
-    fn transport(&mut self, payload: &[u8]) {
+    fn payload(&mut self, len: usize) {
+        self.bytes.extend((0..len).map(|i| i as u8));
+    }
+
+    fn transport(&mut self, payload: usize) {
         if self.key.get(slot::NW_FRAG) & 2 != 0 {
             return;
         }
@@ -193,15 +191,15 @@ impl Frame<'_> {
                 self.put_u16(0x5000 | (flags & 0xfff) as u16);
                 self.bytes.extend([0; 6]);
                 if flags & TCP_CONTROL == 0 {
-                    self.bytes.extend(payload);
+                    self.payload(payload);
                 }
             }
             ip_proto::UDP => {
                 self.put(slot::TP_SRC);
                 self.put(slot::TP_DST);
-                self.put_u16((8 + payload.len()) as u16);
+                self.put_u16(8 + payload as u16);
                 self.put_u16(0);
-                self.bytes.extend(payload);
+                self.payload(payload);
             }
             ip_proto::SCTP => {
                 self.put(slot::TP_SRC);
@@ -212,7 +210,7 @@ impl Frame<'_> {
                 self.type_and_code();
                 self.bytes.extend([0; 6]);
                 if matches!(self.key.get(slot::TP_SRC), 0 | 8) && self.key.get(slot::TP_DST) == 0 {
-                    self.bytes.extend(payload);
+                    self.payload(payload);
                 }
             }
             ip_proto::IGMP => {
@@ -230,7 +228,7 @@ impl Frame<'_> {
         self.put(slot::TP_DST.part(0, 8));
     }
 
-    fn icmpv6(&mut self, payload: &[u8]) {
+    fn icmpv6(&mut self, payload: usize) {
         self.type_and_code();
         self.put_u16(0);
         self.put(slot::IGMP_GROUP);
@@ -248,7 +246,7 @@ impl Frame<'_> {
                     }
                 }
             }
-            128 | 129 => self.bytes.extend(payload),
+            128 | 129 => self.payload(payload),
             _ => {}
         }
     }

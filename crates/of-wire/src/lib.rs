@@ -9,6 +9,7 @@ pub mod action;
 pub mod codec;
 pub mod error;
 pub mod format_names;
+pub mod group_text;
 pub mod message;
 pub mod of10_match;
 pub mod of11_match;

@@ -50,6 +50,8 @@ pub(crate) struct Position {
     /// The rule is the table-miss flow: priority 0, matching everything.
     pub(crate) table_miss: bool,
     pub(crate) depth: u32,
+    /// The actions are those of a group's bucket.
+    pub(crate) in_bucket: bool,
 }
 
 pub(crate) struct Ctx<'a> {

@@ -34,12 +34,20 @@ pub struct Dependencies {
     pub lookups: Vec<Lookup>,
     /// The bridges whose MAC tables were asked.
     pub mac_tables: Vec<BridgeId>,
+    /// The groups that were asked for, there or not.
+    pub groups: Vec<(BridgeId, u32)>,
 }
 
 impl Dependencies {
     pub(crate) fn note_macs(&mut self, bridge: BridgeId) {
         if !self.mac_tables.contains(&bridge) {
             self.mac_tables.push(bridge);
+        }
+    }
+
+    pub(crate) fn note_group(&mut self, bridge: BridgeId, group: u32) {
+        if !self.groups.contains(&(bridge, group)) {
+            self.groups.push((bridge, group));
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::Instant;
 use net_proto::mac_learning::{MacTable, Sighting};
-use of_switch::Rule;
 use of_switch::tables::TableCounters;
+use of_switch::{GroupEntry, Rule};
 
 use crate::mirror::MirrorCounters;
 use crate::view::PatchCounters;
@@ -20,6 +20,8 @@ pub enum Effect {
     Table(Arc<TableCounters>, bool),
     /// A station was seen.
     Learn(Arc<MacTable>, Sighting),
+    /// Packets used the bucket of a group at this place, or all of them.
+    Group(Arc<GroupEntry>, Option<usize>),
     /// Packets were copied by a mirror.
     Mirror(Arc<MirrorCounters>),
     /// Packets came out of a tunnel port.
@@ -46,6 +48,7 @@ impl Effect {
                     macs.learn(*seen, now);
                 }
             }
+            Self::Group(group, bucket) => group.count(*bucket, packets, bytes),
             Self::Mirror(counters) => counters.sent(packets, bytes),
             Self::Received(counters) => counters.received(packets, bytes),
             Self::Sent(counters) => counters.sent(packets, bytes),

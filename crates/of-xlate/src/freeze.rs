@@ -21,13 +21,13 @@ use crate::work::Work;
 
 /// How a frozen packet leaves.
 #[derive(Clone, Debug)]
-#[expect(dead_code, reason = "groups and continuations come next")]
 pub(crate) enum Departure {
     /// It goes through the datapath again.
     Recirculate,
     /// The same, with a hash computed first.
     Hash { algorithm: u32, basis: u32 },
     /// A controller gets it and says when to go on.
+    #[expect(dead_code, reason = "continuations come next")]
     Pause(Box<Controller>),
 }
 
@@ -135,6 +135,8 @@ impl Ctx<'_> {
             userdata,
             conntracked: self.is_conntracked(),
             was_mpls: self.was_mpls,
+            hashed: matches!(departure, Departure::Hash { .. })
+                || self.flow.key().get(slot::DP_HASH) != 0,
             input: self.input_at,
         };
         let id = self.intern(state);

@@ -187,6 +187,7 @@ impl Ctx<'_> {
             internal: true,
             table_miss: false,
             depth: self.at.depth,
+            in_bucket: false,
         };
         if let Found::Rule(rule) = found {
             let mini = net_classifier::Rule::mini_match(&**rule);
@@ -206,7 +207,7 @@ impl Ctx<'_> {
     }
 
     /// Whether one more table lookup is allowed.
-    fn has_resources(&mut self) -> bool {
+    pub(crate) fn has_resources(&mut self) -> bool {
         if self.at.depth >= MAX_DEPTH {
             self.warn(format!("over max translation depth {MAX_DEPTH}"));
             self.error = Some(XlateError::RecursionTooDeep);

@@ -22,6 +22,7 @@ pub(crate) mod reason {
     pub(crate) const ACTION: u8 = 1;
     pub(crate) const INVALID_TTL: u8 = 2;
     pub(crate) const ACTION_SET: u8 = 3;
+    pub(crate) const GROUP: u8 = 4;
     pub(crate) const PACKET_OUT: u8 = 5;
     pub(crate) const EXPLICIT_MISS: u8 = 6;
 }
@@ -58,6 +59,8 @@ impl Ctx<'_> {
             PortNo::CONTROLLER => {
                 let reason = if self.input.purpose == Purpose::PacketOut {
                     reason::PACKET_OUT
+                } else if self.at.in_bucket {
+                    reason::GROUP
                 } else if self.in_action_set {
                     reason::ACTION_SET
                 } else {
@@ -248,6 +251,7 @@ impl Ctx<'_> {
             userdata: to.userdata.into(),
             conntracked: self.conntracked,
             was_mpls: self.was_mpls,
+            hashed: false,
             input: None,
         };
         let recirc_id = self.intern(state);

@@ -43,6 +43,8 @@ pub struct FrozenState {
     pub conntracked: bool,
     /// Whether the last MPLS entry was popped, so that what is behind it is not known yet.
     pub was_mpls: bool,
+    /// Whether the datapath has computed a hash of the packet, which it then carries.
+    pub hashed: bool,
     /// The port that the packet first came in by, if it has one.
     pub input: Option<(BridgeId, PortNo)>,
 }
@@ -53,7 +55,8 @@ impl FrozenState {
     fn digest(&self, name_of: &dyn Fn(BridgeId) -> Arc<str>) -> u64 {
         let mut hash = Fnv::default();
         hash.bytes(name_of(self.bridge).as_bytes());
-        let flags = u8::from(self.conntracked) | u8::from(self.was_mpls) << 1;
+        let flags =
+            u8::from(self.conntracked) | u8::from(self.was_mpls) << 1 | u8::from(self.hashed) << 2;
         hash.bytes(&[self.table, flags]);
         hash.bytes(&self.metadata.map().to_be_bytes());
         for word in self.metadata.words() {
@@ -249,6 +252,7 @@ mod tests {
             userdata: Box::default(),
             conntracked: false,
             was_mpls: false,
+            hashed: false,
             input: None,
         }
     }

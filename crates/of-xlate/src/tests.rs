@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod golden;
+mod groups;
 mod journey;
 mod mirrors;
 mod property;

@@ -17,6 +17,8 @@ pub enum NodeKind {
     Thaw,
     /// An action is carried out.
     Action,
+    /// A group's bucket is carried out.
+    Bucket,
     /// A detail of what an action did.
     Detail,
     /// Something that might surprise.
@@ -30,7 +32,7 @@ impl NodeKind {
     const fn is_terminal(self) -> bool {
         matches!(
             self,
-            Self::Action | Self::Detail | Self::Warning | Self::Error
+            Self::Action | Self::Bucket | Self::Detail | Self::Warning | Self::Error
         )
     }
 }
@@ -129,7 +131,7 @@ fn put_node(out: &mut String, node: &Node, indent: usize) {
             let line = "-".repeat(text.len());
             out.push_str(&format!("\n{pad}{text}\n{pad}{line}\n"));
         }
-        NodeKind::Table | NodeKind::Thaw | NodeKind::Action => {
+        NodeKind::Table | NodeKind::Thaw | NodeKind::Bucket | NodeKind::Action => {
             out.push_str(&format!("{pad}{text}\n"))
         }
     }

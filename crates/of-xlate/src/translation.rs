@@ -166,6 +166,7 @@ pub fn translate(view: &SwitchView, input: &Input<'_>, trace: Option<&mut Trace>
             internal: false,
             table_miss: false,
             depth: 0,
+            in_bucket: false,
         },
         resubmits: 0,
         exit: false,

@@ -139,6 +139,8 @@ pub struct BridgeView {
     pub fragments: FragmentMode,
     /// Whether DHCP replies must reach the local port too (in-band control).
     pub in_band: bool,
+    /// Whether one of its controllers is connected.
+    pub has_live_controller: bool,
     /// Whether the spanning tree protocol runs.
     pub stp: bool,
     /// Whether the rapid spanning tree protocol runs.
@@ -159,6 +161,7 @@ impl BridgeView {
             forward_bpdu: false,
             fragments: FragmentMode::Normal,
             in_band: false,
+            has_live_controller: false,
             stp: false,
             rstp: false,
         }
@@ -298,6 +301,8 @@ pub struct Port {
     pub spanning: SpanningState,
     /// The number of its bundle.
     pub bundle: Option<u32>,
+    /// Whether it is up and has a link.
+    pub is_live: bool,
 }
 
 impl Port {
@@ -312,6 +317,7 @@ impl Port {
             flags: PortFlags::default(),
             spanning: SpanningState::Disabled,
             bundle: None,
+            is_live: true,
         }
     }
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use dp_lang::Action as DpAction;
 use net_flow::{FlowKey, PortNo, slot};
+use of_switch::GroupEntry;
 use of_wire::Action;
 
+use crate::actions::group::BucketEnd;
 use crate::actions::{Next, action_set};
 use crate::ctx::{Ctx, Position, Saved};
 use crate::freeze::Departure;
@@ -23,6 +25,14 @@ pub(crate) enum Work {
         /// Nothing is done to the packet after the list.
         last: bool,
     },
+    /// Carry out the buckets of a group from the one at `next` on.
+    Buckets {
+        group: Arc<GroupEntry>,
+        next: usize,
+        last: bool,
+    },
+    /// The end of a bucket.
+    EndBucket(Box<BucketEnd>),
     /// Send to a port.
     Output(Output),
     /// Send to a bundle as NORMAL does.
@@ -91,6 +101,8 @@ impl Ctx<'_> {
     fn step(&mut self, work: Work) {
         match work {
             Work::Actions { list, next, last } => self.next_action(list, next, last),
+            Work::Buckets { group, next, last } => self.next_bucket(group, next, last),
+            Work::EndBucket(end) => self.leave_bucket(*end),
             Work::Output(output) => self.output_to(output),
             Work::OutputNormal(bundle, tags) => self.output_normal(&bundle, &tags),
             Work::Mirror(mirrors, tags) => self.mirror_next(mirrors, &tags),

@@ -10,8 +10,8 @@ use net_packet::EthAddr;
 use net_proto::mac_learning::MacTable;
 use of_switch::tables::TableSettings;
 use of_switch::{
-    Bridge as Model, BridgeConfig as ModelConfig, ControllerSettings, EndpointSettings, Endpoints,
-    FailMode as ModelFailMode, FragMode, RuleChange,
+    Bridge as Model, BridgeConfig as ModelConfig, Change, ControllerSettings, EndpointSettings,
+    Endpoints, FailMode as ModelFailMode, FragMode,
 };
 use of_wire::VersionSet;
 use of_wire::message::{ControllerRole, PortState};
@@ -60,14 +60,12 @@ pub(crate) struct Bridge {
     /// The address that it falls back to while it has no port.
     default_mac: EthAddr,
     next_bundle: u32,
-    /// The smallest MTU of ports that are not its own, once there was one.
-    pub(crate) min_mtu: Option<u32>,
     /// What translation saw last.
     view: Arc<BridgeView>,
     /// Whether ports or settings differ from the view.
     pub(crate) is_stale: bool,
-    /// Changes of rules that translation does not see yet.
-    pub(crate) rule_changes: Vec<RuleChange>,
+    /// Changes of rules and groups that translation does not see yet.
+    pub(crate) table_changes: Vec<Change>,
     /// The generation of the MAC table that megaflows were last checked against.
     pub(crate) macs_seen: u64,
 }
@@ -106,10 +104,9 @@ impl Bridge {
             shown_id: None,
             default_mac,
             next_bundle: 1,
-            min_mtu: None,
             view: Arc::new(view),
             is_stale: true,
-            rule_changes: Vec::new(),
+            table_changes: Vec::new(),
             macs_seen: 0,
         };
         bridge.set_up_macs();
@@ -209,6 +206,12 @@ impl Bridge {
             .collect()
     }
 
+    pub(crate) fn has_live_controller(&self) -> bool {
+        self.controllers_seen
+            .iter()
+            .any(|(_, connected, _)| *connected)
+    }
+
     pub(crate) const fn allot_bundle(&mut self) -> u32 {
         let bundle = self.next_bundle;
         self.next_bundle += 1;
@@ -252,12 +255,14 @@ impl Bridge {
             let ports = self.view_ports(patches);
             let bundles = self.view_bundles(&ports);
             let mirrors = self.view_mirrors();
+            let has_live_controller = self.has_live_controller();
             let view = Arc::make_mut(&mut self.view);
             view.ports = Arc::new(ports);
             view.bundles = Arc::new(bundles);
             view.mirrors = mirrors;
             view.forward_bpdu = self.config.forward_bpdu;
             view.in_band = false;
+            view.has_live_controller = has_live_controller;
             view.fragments = match self.model.frag_mode() {
                 FragMode::Normal => FragmentMode::Normal,
                 FragMode::Drop => FragmentMode::Drop,
@@ -280,6 +285,7 @@ impl Bridge {
             let name = &interface.config.name;
             let mut port = Port::new(number, name, interface.datapath_port());
             port.flags = interface.flags();
+            port.is_live = interface.is_live();
             port.bundle = self.ports.get(&interface.port).map(|p| p.bundle);
             port.tunnel = interface.tunnel().map(|t| t.tunnel.clone());
             if let (Carrier::Patch(counters), Some(peer)) = (&interface.carrier, interface.peer()) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use net_flow::Match;
-use of_switch::{Rule, RuleChange};
+use of_switch::{Change, Rule};
 use of_xlate::{BridgeId, Lookup};
 
 use crate::megaflow::Megaflow;
@@ -29,6 +29,8 @@ pub(crate) struct ViewChanges {
     everything: bool,
     /// Stations of these bridges were learned or forgotten.
     macs: BTreeSet<BridgeId>,
+    /// These groups of bridges are others now.
+    groups: BTreeSet<(BridgeId, u32)>,
     rules: Vec<ChangedRule>,
 }
 
@@ -43,8 +45,8 @@ impl ViewChanges {
         self.macs.insert(bridge);
     }
 
-    /// Rules of a bridge changed.
-    pub(crate) fn note_rules(&mut self, bridge: BridgeId, changes: &[RuleChange]) {
+    /// Rules or groups of a bridge changed.
+    pub(crate) fn note_tables(&mut self, bridge: BridgeId, changes: &[Change]) {
         if self.everything || self.rules.len() + changes.len() > MAX_RULES {
             self.everything = true;
             self.rules.clear();
@@ -52,14 +54,17 @@ impl ViewChanges {
         }
         for change in changes {
             match change {
-                RuleChange::Added(rule) | RuleChange::Removed(rule, _) => {
+                Change::Added(rule) | Change::Removed(rule, _) => {
                     self.rules.push(ChangedRule::new(bridge, rule));
                 }
-                RuleChange::Modified(old, new) => {
+                Change::Modified(old, new) => {
                     self.rules.push(ChangedRule::new(bridge, new));
                     if is_clause(old) {
                         self.rules.push(ChangedRule::new(bridge, old));
                     }
+                }
+                Change::Group(id, ..) => {
+                    self.groups.insert((bridge, *id));
                 }
             }
         }
@@ -68,6 +73,7 @@ impl ViewChanges {
     /// Adds what else changed.
     pub(crate) fn join(&mut self, other: Self) {
         self.macs.extend(other.macs);
+        self.groups.extend(other.groups);
         if self.everything || other.everything || self.rules.len() + other.rules.len() > MAX_RULES {
             self.everything = true;
             self.rules.clear();
@@ -78,7 +84,8 @@ impl ViewChanges {
 
     /// The rules that changed, if nothing else did.
     pub(crate) fn rules_only(&self) -> Option<&[ChangedRule]> {
-        (!self.everything && self.macs.is_empty()).then_some(&self.rules)
+        let others = self.everything || !self.macs.is_empty() || !self.groups.is_empty();
+        (!others).then_some(&self.rules)
     }
 
     /// Whether a flow may have to do something else now.
@@ -86,6 +93,7 @@ impl ViewChanges {
         let depends = &flow.dependencies;
         self.everything
             || depends.mac_tables.iter().any(|b| self.macs.contains(b))
+            || depends.groups.iter().any(|g| self.groups.contains(g))
             || self.rules.iter().any(|rule| rule.affects(flow))
     }
 }

@@ -126,6 +126,11 @@ impl Interface {
         }
     }
 
+    /// Whether it is up and has a link.
+    pub(crate) fn is_live(&self) -> bool {
+        self.state().is_none_or(|s| s.up && s.carrier)
+    }
+
     /// How controllers see it.
     pub(crate) fn desc(&self, number: PortNo) -> PortDesc {
         let features = self.device().map(|d| d.features()).unwrap_or_default();
@@ -135,7 +140,7 @@ impl Interface {
         config.set(OfPortConfig::PORT_DOWN, !up);
         let mut state = PortState::empty();
         state.set(PortState::LINK_DOWN, !carrier);
-        state.set(PortState::LIVE, up && carrier);
+        state.set(PortState::LIVE, self.is_live());
         let speed = features.speed.map_or(0, |mbps| mbps.saturating_mul(1000));
         PortDesc {
             port: number,

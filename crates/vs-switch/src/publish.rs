@@ -25,8 +25,8 @@ impl Switch {
                     if bridge.is_stale {
                         changes.note_everything();
                     }
-                    let rules = std::mem::take(&mut bridge.rule_changes);
-                    changes.note_rules(bridge.id, &rules);
+                    let tables = std::mem::take(&mut bridge.table_changes);
+                    changes.note_tables(bridge.id, &tables);
                     let view = bridge.view(&patches);
                     let before = old.bridges.get(&bridge.id);
                     if before.is_none_or(|old| misses_differ(&old.tables, &view.tables)) {

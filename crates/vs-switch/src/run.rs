@@ -8,7 +8,7 @@ use dp_lang::Features;
 use io::{Interest, Poll, Token};
 use net_flow::{FlowMask, PortNo};
 use of_switch::{ConnId, Facts, Output, Request};
-use of_wire::message::{CtFlush, PacketOut, PortStats, QueueStats};
+use of_wire::message::{PacketOut, PortStats, QueueStats};
 use of_wire::{Action, ErrorCode};
 use of_xlate::BridgeId;
 
@@ -102,7 +102,6 @@ impl Facts for PortFacts<'_> {
 enum Wanted {
     PacketOut(String, ConnId, Request, Box<PacketOut>),
     PortConfig(String, PortNo, of_wire::message::PortConfig),
-    CtFlush(String, Box<CtFlush>),
     Await(String, u64),
 }
 
@@ -244,7 +243,6 @@ impl Switch {
                 Wanted::PortConfig(bridge, port, config) => {
                     self.set_port_config(&bridge, port, config);
                 }
-                Wanted::CtFlush(bridge, flush) => self.ct_flush(&bridge, &flush),
                 Wanted::Await(bridge, version) => awaited.push((bridge, version)),
             }
         }
@@ -321,7 +319,10 @@ impl Switch {
                 .map(|c| (c.target.clone(), c.is_connected, c.role.clone()))
                 .collect();
             if looks != bridge.controllers_seen {
+                let was_live = bridge.has_live_controller();
                 bridge.controllers_seen = looks;
+                // Buckets of groups may watch the controllers.
+                bridge.is_stale |= was_live != bridge.has_live_controller();
                 self.changed_bridges.insert(name.clone());
             }
         }
@@ -345,7 +346,7 @@ fn take_outputs(name: &str, bridge: &mut Bridge, wanted: &mut Vec<Wanted>) {
     while let Some(output) = bridge.model.poll_output() {
         match output {
             // Publication takes the newest version.
-            Output::TablesChanged { changes, .. } => bridge.rule_changes.extend(changes),
+            Output::TablesChanged { changes, .. } => bridge.table_changes.extend(changes),
             Output::AwaitDatapath { version } => {
                 wanted.push(Wanted::Await(name.to_owned(), version));
             }
@@ -357,7 +358,6 @@ fn take_outputs(name: &str, bridge: &mut Bridge, wanted: &mut Vec<Wanted>) {
             Output::PortConfig { port, config } => {
                 wanted.push(Wanted::PortConfig(name.to_owned(), port, config));
             }
-            Output::CtFlush(flush) => wanted.push(Wanted::CtFlush(name.to_owned(), flush)),
             Output::FragMode(_) => bridge.is_stale = true,
             Output::Close { conn } => bridge.endpoints.close(conn),
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::Instant;
-use of_wire::message::{BundleControl, FlowModCommand};
+use of_wire::message::{BundleControl, FlowModCommand, GroupMod};
 use of_wire::{Body, ErrorCode, Message};
 
 use crate::bridge::dispatch::Asked;
@@ -34,6 +34,8 @@ struct Progress {
     /// What is done once nothing can fail any more.
     port_mods: Vec<of_wire::message::PortMod>,
     commands: Vec<FlowModCommand>,
+    /// Group-mods with their transaction ids and what they changed.
+    group_mods: Vec<(u32, GroupMod, Changes)>,
 }
 
 impl Bridge {
@@ -127,6 +129,9 @@ impl Bridge {
         for port_mod in progress.port_mods {
             self.handle_port_mod(asked, &port_mod)?;
         }
+        for (xid, request, changes) in &progress.group_mods {
+            self.forward_group_mod(asked.conn, *xid, request, changes);
+        }
         if let Some(conn) = self.conns.get_mut(&asked.conn) {
             for command in progress.commands {
                 conn.tally.note(command, asked.now);
@@ -177,7 +182,13 @@ impl Bridge {
                 self.check_port_mod(&port_mod)?;
                 progress.port_mods.push(*port_mod);
             }
-            Body::GroupMod(group) => super::dispatch::refuse_group(group.command)?,
+            Body::GroupMod(request) => {
+                let changes = self.apply_group(&request, asked.now, facts)?;
+                progress
+                    .group_mods
+                    .push((asked.xid, *request, changes.clone()));
+                progress.changes.extend(changes);
+            }
             _ => return Err(ErrorCode::OfpbfcMsgUnsup),
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! From a request to what answers it.
 
 use base::Instant;
-use of_wire::message::{CtFlush, SwitchConfig};
+use of_wire::message::SwitchConfig;
 use of_wire::{Body, ErrorCode, Formats, Message, Version};
 
 use crate::async_config;
@@ -88,7 +88,7 @@ impl Bridge {
             Body::PacketOut(packet) => self.handle_packet_out(asked, packet, facts),
             Body::PortMod(port_mod) => self.handle_port_mod(asked, &port_mod),
             Body::TableMod(table_mod) => self.handle_table_mod(asked, &table_mod),
-            Body::GroupMod(group) => refuse_group(group.command),
+            Body::GroupMod(request) => self.handle_group_mod(asked, *request, facts),
             Body::MeterMod(meter) => refuse_meter(meter.command, meter.id),
             Body::RoleRequest(request) => self.handle_role(asked, request),
             other => self.dispatch_settings(asked, other, facts),
@@ -138,18 +138,6 @@ impl Bridge {
                 conn.dialect.packet_in = format;
                 Ok(())
             }
-            Body::CtFlushZone(zone) => {
-                let flush = CtFlush {
-                    zone: Some(zone),
-                    ..CtFlush::default()
-                };
-                self.outputs.push_back(Output::CtFlush(Box::new(flush)));
-                Ok(())
-            }
-            Body::CtFlush(flush) => {
-                self.outputs.push_back(Output::CtFlush(flush));
-                Ok(())
-            }
             Body::SetControllerId(id) => {
                 conn.controller_id = id;
                 Ok(())
@@ -166,7 +154,8 @@ impl Bridge {
     ) -> Result<(), ErrorCode> {
         if let Body::FlowStatsRequest(_)
         | Body::AggregateStatsRequest(_)
-        | Body::TableStatsRequest = &body
+        | Body::TableStatsRequest
+        | Body::GroupStatsRequest(_) = &body
         {
             // Counters that cannot be had now are those of a moment ago.
             let _ = facts.update_counters();
@@ -186,6 +175,9 @@ impl Bridge {
             Body::QueueGetConfigRequest { port, queue } => {
                 self.handle_queue_config(asked, port, queue, facts)
             }
+            Body::GroupStatsRequest(id) => self.handle_group_stats(asked, id),
+            Body::GroupDescRequest(id) => self.handle_group_desc(asked, id),
+            Body::GroupFeaturesRequest => self.handle_group_features(asked),
             Body::BundleControl(control) => self.handle_bundle_control(asked, control, facts),
             Body::BundleAdd { id, flags, .. } => self.handle_bundle_add(asked, id, flags),
             Body::Unsupported { .. } => Err(unsupported(asked.frame, asked.version)),
@@ -308,16 +300,6 @@ fn unsupported(frame: &Frame, version: Version) -> ErrorCode {
         ErrorCode::OfpbrcBadStat
     } else {
         ErrorCode::OfpbrcBadType
-    }
-}
-
-/// There are no groups yet: none can be added, and none is there to be changed.
-pub(super) fn refuse_group(command: u16) -> Result<(), ErrorCode> {
-    match command {
-        0 | 0x8000 => Err(ErrorCode::OfpgmfcOutOfGroups),
-        1 | 3 | 5 => Err(ErrorCode::OfpgmfcUnknownGroup),
-        2 => Ok(()),
-        _ => Err(ErrorCode::OfpgmfcBadCommand),
     }
 }
 

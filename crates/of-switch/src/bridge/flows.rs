@@ -13,7 +13,7 @@ use crate::bridge::dispatch::Asked;
 use crate::bridge::{Bridge, EXPIRIES_PER_TURN, Facts, FailMode, Output};
 use crate::in_band::InBand;
 use crate::rule::{Rule, RuleSpec};
-use crate::tables::{Changes, FlowModRules, INTERNAL_TABLE, RuleChange, check_table};
+use crate::tables::{Change, Changes, FlowModRules, INTERNAL_TABLE, check_table};
 
 /// Priority of the rule by which a standalone bridge switches while its controllers are away.
 pub(crate) const FAIL_OPEN_PRIORITY: i32 = 0xf0_f0f0;
@@ -59,7 +59,7 @@ impl Bridge {
             // No packet is ever buffered here.
             return Err(ErrorCode::OfpbrcBufferUnknown);
         }
-        check_references(&flow_mod.actions)?;
+        self.check_references(&flow_mod.actions)?;
         if !is_delete {
             facts.check_match(flow_mod.matching.mask())?;
         }
@@ -101,8 +101,23 @@ impl Bridge {
         }
         let matching = exact_match(packet);
         check_actions(&mut packet.actions, &matching, ANY_TABLE, asked.version)?;
-        check_references(&packet.actions)?;
+        self.check_references(&packet.actions)?;
         facts.check_actions(&packet.actions)
+    }
+
+    /// Whether what the actions refer to exists; there are no meters yet.
+    fn check_references(&self, actions: &[Action]) -> Result<(), ErrorCode> {
+        for action in actions {
+            match action {
+                Action::Group(id) if self.tables.groups().get(*id).is_none() => {
+                    return Err(ErrorCode::OfpbacBadOutGroup);
+                }
+                Action::Meter(_) => return Err(ErrorCode::OfpmmfcInvalidMeter),
+                Action::WriteActions(list) | Action::Clone(list) => self.check_references(list)?,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Carries out a flow-mod of the switch itself, as for the `learn` action.
@@ -263,9 +278,9 @@ impl Bridge {
 }
 
 /// The rule that was removed, if controllers are told.
-fn told_removal(change: &RuleChange) -> Option<(&Arc<Rule>, FlowRemovedReason)> {
+fn told_removal(change: &Change) -> Option<(&Arc<Rule>, FlowRemovedReason)> {
     match change {
-        RuleChange::Removed(rule, reason)
+        Change::Removed(rule, reason)
             if rule.flags.contains(FlowModFlags::SEND_FLOW_REM) && !rule.is_hidden() =>
         {
             Some((rule, *reason))
@@ -341,17 +356,4 @@ fn check_actions(
     } else {
         Err(ErrorCode::OfpbacMatchInconsistent)
     }
-}
-
-/// Whether what the actions refer to exists; there are no groups and no meters yet.
-fn check_references(actions: &[Action]) -> Result<(), ErrorCode> {
-    for action in actions {
-        match action {
-            Action::Group(_) => return Err(ErrorCode::OfpbacBadOutGroup),
-            Action::Meter(_) => return Err(ErrorCode::OfpmmfcInvalidMeter),
-            Action::WriteActions(inner) | Action::Clone(inner) => check_references(inner)?,
-            _ => {}
-        }
-    }
-    Ok(())
 }

@@ -15,7 +15,7 @@ use of_wire::{Action, Body, ErrorCode, Message, PortNo, Version};
 
 use super::*;
 use crate::rule::RuleSpec;
-use crate::tables::RuleChange;
+use crate::tables::Change;
 
 /// A switch without counters and queues.
 struct Nothing;
@@ -327,7 +327,7 @@ fn removed_rules_are_told_to_who_wants_to_hear() {
     let [Output::TablesChanged { changes, .. }] = &lab.outputs[..] else {
         panic!("{:?}", lab.outputs);
     };
-    assert!(matches!(&changes[..], [RuleChange::Removed(..)]));
+    assert!(matches!(&changes[..], [Change::Removed(..)]));
 }
 
 #[test]

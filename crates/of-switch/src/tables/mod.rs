@@ -3,6 +3,7 @@
 mod evict;
 mod expiry;
 mod flow_mod;
+mod groups;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -16,11 +17,13 @@ use net_flow::{Match, PortNo, Slot};
 use of_wire::message::{FlowMod, FlowModFlags, FlowRemovedReason};
 use of_wire::{Action, Subfield};
 
+use crate::group::GroupEntry;
 use crate::rule::{Rule, RuleId, RuleSpec};
 use evict::Evictor;
 use expiry::Expiry;
 
 pub use flow_mod::{FlowModRules, check_table};
+pub use groups::GroupsView;
 pub use view::{TableCounters, TableMiss, TableView, TablesView};
 
 /// Tables of a bridge: 0 to 253 for controllers, 254 for the switch itself.
@@ -47,28 +50,21 @@ pub struct TableSettings {
     pub prefixes: Option<Vec<Slot>>,
 }
 
-/// A change of a rule.
+/// A change of the tables.
 #[derive(Clone, Debug)]
-pub enum RuleChange {
+pub enum Change {
     /// A rule is new.
     Added(Arc<Rule>),
     /// A rule was replaced by a new one or got other actions: the old and the new version.
     Modified(Arc<Rule>, Arc<Rule>),
     /// A rule is gone.
     Removed(Arc<Rule>, FlowRemovedReason),
-}
-
-impl RuleChange {
-    /// The table that changed.
-    pub fn table(&self) -> u8 {
-        match self {
-            Self::Added(rule) | Self::Modified(_, rule) | Self::Removed(rule, _) => rule.table,
-        }
-    }
+    /// The group of this number is another, is new, or is gone: the old and the new one.
+    Group(u32, Option<Arc<GroupEntry>>, Option<Arc<GroupEntry>>),
 }
 
 /// What a request changed, in order.
-pub type Changes = Vec<RuleChange>;
+pub type Changes = Vec<Change>;
 
 /// Which rules a request is about.
 #[derive(Clone, Debug)]
@@ -135,11 +131,20 @@ pub fn outputs_to(actions: &[Action], port: PortNo) -> bool {
 
 /// Whether one of `actions`, nested ones included, hands to group `id`.
 pub fn uses_group(actions: &[Action], id: u32) -> bool {
-    actions.iter().any(|action| match action {
-        Action::Group(group) => *group == id,
-        Action::WriteActions(actions) | Action::Clone(actions) => uses_group(actions, id),
-        _ => false,
-    })
+    let mut uses = false;
+    for_each_group(actions, &mut |group| uses |= group == id);
+    uses
+}
+
+/// Calls `each` with every group that `actions`, nested ones included, hand to.
+pub(crate) fn for_each_group(actions: &[Action], each: &mut dyn FnMut(u32)) {
+    for action in actions {
+        match action {
+            Action::Group(group) => each(*group),
+            Action::WriteActions(actions) | Action::Clone(actions) => for_each_group(actions, each),
+            _ => {}
+        }
+    }
 }
 
 /// A table with what its owner keeps of it.
@@ -157,6 +162,7 @@ struct Table {
 pub struct Tables {
     tables: Vec<Table>,
     expiry: Expiry,
+    groups: groups::Groups,
     next_id: u64,
     misses_to_controller: bool,
     published: Arc<TablesView>,
@@ -176,11 +182,13 @@ impl Tables {
         let published = Arc::new(TablesView {
             version: 0,
             tables: std::array::from_fn(|i| Arc::clone(&tables[i].view)),
+            groups: GroupsView::default(),
             misses_to_controller: false,
         });
         Self {
             tables,
             expiry: Expiry::default(),
+            groups: groups::Groups::default(),
             next_id: 1,
             misses_to_controller: false,
             published,
@@ -204,6 +212,7 @@ impl Tables {
             self.published = Arc::new(TablesView {
                 version: self.published.version + 1,
                 tables: std::array::from_fn(|i| Arc::clone(&self.tables[i].view)),
+                groups: self.groups.view.clone(),
                 misses_to_controller: self.misses_to_controller,
             });
             self.is_changed = false;
@@ -374,8 +383,8 @@ impl Tables {
             self.tables[usize::from(rule.table)].hidden += 1;
         }
         changes.push(match old {
-            Some(old) => RuleChange::Modified(old, Arc::clone(&rule)),
-            None => RuleChange::Added(Arc::clone(&rule)),
+            Some(old) => Change::Modified(old, Arc::clone(&rule)),
+            None => Change::Added(Arc::clone(&rule)),
         });
         rule
     }
@@ -395,8 +404,9 @@ impl Tables {
         }
         let rule = Arc::new(rule);
         self.expiry.cancel(old);
+        self.groups.forget_user(old);
         self.enter(&rule);
-        changes.push(RuleChange::Modified(Arc::clone(old), rule));
+        changes.push(Change::Modified(Arc::clone(old), rule));
     }
 
     fn remove_rule(&mut self, rule: &Arc<Rule>, reason: FlowRemovedReason, changes: &mut Changes) {
@@ -407,7 +417,7 @@ impl Tables {
             self.is_changed = true;
             table.hidden -= usize::from(rule.is_hidden());
             self.forget(rule);
-            changes.push(RuleChange::Removed(Arc::clone(rule), reason));
+            changes.push(Change::Removed(Arc::clone(rule), reason));
         }
     }
 
@@ -434,7 +444,7 @@ impl Tables {
         self.is_changed = true;
         for rule in rules {
             self.forget(&rule);
-            changes.push(RuleChange::Removed(rule, reason));
+            changes.push(Change::Removed(rule, reason));
         }
     }
 
@@ -448,6 +458,7 @@ impl Tables {
             evictor.add(rule);
         }
         self.expiry.add(rule);
+        self.groups.add_user(rule);
         self.is_changed = true;
     }
 
@@ -455,6 +466,7 @@ impl Tables {
     fn forget(&mut self, rule: &Arc<Rule>) {
         rule.mark_removed();
         self.expiry.cancel(rule);
+        self.groups.forget_user(rule);
         if let Some(evictor) = &mut self.tables[usize::from(rule.table)].evictor {
             evictor.remove(rule);
         }

@@ -57,7 +57,7 @@ fn a_published_version_does_not_change() {
     let changes = tables.apply(&delete, OF13, at(1)).unwrap();
     assert!(matches!(
         changes[..],
-        [RuleChange::Removed(_, FlowRemovedReason::Delete)]
+        [Change::Removed(_, FlowRemovedReason::Delete)]
     ));
     let two = tables.publish();
     let mut key = FlowKey::new();
@@ -213,7 +213,7 @@ fn timeouts_count_from_use_and_from_modification() {
     let reasons: Vec<_> = changes
         .iter()
         .map(|c| match c {
-            RuleChange::Removed(rule, reason) => (rule.idle_timeout(), *reason),
+            Change::Removed(rule, reason) => (rule.idle_timeout(), *reason),
             _ => panic!("{c:?}"),
         })
         .collect();
@@ -265,7 +265,7 @@ fn a_full_table_refuses_or_evicts_from_the_largest_group() {
     settings.groups = vec![Subfield::whole(Field::InPort)];
     tables.configure(0, settings.clone());
     let changes = tables.apply(&flow(2, 5, 0), OF13, at(0)).unwrap();
-    let RuleChange::Removed(victim, FlowRemovedReason::Eviction) = &changes[0] else {
+    let Change::Removed(victim, FlowRemovedReason::Eviction) = &changes[0] else {
         panic!("{changes:?}");
     };
     assert_eq!(victim.idle_timeout(), 20);

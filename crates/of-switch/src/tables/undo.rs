@@ -3,23 +3,27 @@
 use std::sync::Arc;
 
 use crate::rule::Rule;
-use crate::tables::{Changes, RuleChange, Tables};
+use crate::tables::{Change, Changes, Tables};
 
 impl Tables {
     /// Takes back the last changes that were made, all of them since some moment.
     pub fn undo(&mut self, changes: Changes) {
         for change in changes.into_iter().rev() {
             match change {
-                RuleChange::Added(rule) => self.take_out(&rule),
-                RuleChange::Modified(old, new) => {
+                Change::Added(rule) => self.take_out(&rule),
+                Change::Modified(old, new) => {
                     self.forget(&new);
                     old.unmark_removed();
                     self.enter(&old);
                 }
-                RuleChange::Removed(rule, _) => {
+                Change::Removed(rule, _) => {
                     rule.unmark_removed();
                     self.tables[usize::from(rule.table)].hidden += usize::from(rule.is_hidden());
                     self.enter(&rule);
+                }
+                Change::Group(id, old, _) => {
+                    self.groups.view.set(id, old);
+                    self.is_changed = true;
                 }
             }
         }

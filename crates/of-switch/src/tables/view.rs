@@ -7,7 +7,7 @@ use net_classifier::Classifier;
 use net_flow::{FlowKey, FlowMask};
 
 use crate::rule::Rule;
-use crate::tables::N_TABLES;
+use crate::tables::{GroupsView, N_TABLES};
 
 /// What becomes of a packet that matches nothing in a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,6 +99,7 @@ impl TableView {
 pub struct TablesView {
     pub(crate) version: u64,
     pub(crate) tables: [Arc<TableView>; N_TABLES],
+    pub(crate) groups: GroupsView,
     pub(crate) misses_to_controller: bool,
 }
 
@@ -122,6 +123,11 @@ impl TablesView {
     /// mattered are added to `mask`.
     pub fn lookup(&self, table: u8, key: &FlowKey, mask: &mut FlowMask) -> Option<&Arc<Rule>> {
         self.table(table)?.lookup(key, mask)
+    }
+
+    /// The groups.
+    pub const fn groups(&self) -> &GroupsView {
+        &self.groups
     }
 
     /// What becomes of packets that match nothing in `table`, with the default resolved

@@ -1,10 +1,11 @@
-//! Bundles (OpenFlow 1.4; ONF's extension for 1.3), groups and meters as far as a switch without
-//! them must know to refuse them.
+//! Messages in messages: bundles and forwarded requests (OpenFlow 1.4; ONF's extensions for 1.3,
+//! Open vSwitch's for earlier versions).  And meters as far as a switch without them must know to
+//! refuse them.
 
 use super::kind::Kind;
 use super::{Decoded, Dialect, Encoder, Head};
 use crate::error::ErrorCode;
-use crate::message::{Body, BundleControl, GroupMod, GroupType, Message, MeterMod};
+use crate::message::{Body, BundleControl, Message, MeterMod};
 use crate::version::Version;
 use crate::wire::Put;
 
@@ -31,6 +32,7 @@ pub(super) fn decode(head: Head<'_>, dialect: Dialect) -> Decoded<'_> {
                 Kind::OfptFlowMod
                     | Kind::NxtFlowMod
                     | Kind::OfptGroupMod
+                    | Kind::NxtGroupMod
                     | Kind::OfptPortMod
                     | Kind::OfptPacketOut
             ) {
@@ -46,30 +48,23 @@ pub(super) fn decode(head: Head<'_>, dialect: Dialect) -> Decoded<'_> {
                 message: Box::new(message),
             }
         }
-        Kind::OfptGroupMod if head.version < Version::V15 => {
-            let command = r.u16()?;
-            let kind = match r.u8()? {
-                0 => GroupType::All,
-                1 => GroupType::Select,
-                2 => GroupType::Indirect,
-                3 => GroupType::FastFailover,
-                _ => return Err(ErrorCode::OfpgmfcBadType),
-            };
-            r.skip(1)?;
-            let id = r.u32()?;
-            if command > 2 && command != 0x8000 {
-                return Err(ErrorCode::OfpgmfcBadCommand);
+        Kind::OfptRequestforward | Kind::OnftRequestforward | Kind::NxtRequestforward => {
+            let claimed = super::claimed_len(r.rest()).ok_or(ErrorCode::OfpbfcMsgBadLen)?;
+            if claimed < super::HEADER_LEN || claimed > r.len() {
+                return Err(ErrorCode::OfpbfcMsgBadLen);
             }
-            if !r.is_empty() {
-                // Buckets have no value here yet.
-                return Ok(Err(head));
+            let inner = r.take(claimed)?;
+            if inner.first() != Some(&(head.version as u8)) {
+                return Err(ErrorCode::OfpbrcBadVersion);
             }
-            Body::GroupMod(Box::new(GroupMod {
-                command,
-                kind,
-                id,
-                buckets: Vec::new(),
-            }))
+            let nested = super::kind_of(inner)?;
+            if !matches!(
+                nested,
+                Kind::OfptGroupMod | Kind::NxtGroupMod | Kind::OfptMeterMod
+            ) {
+                return Err(ErrorCode::OfpbfcMsgUnsup);
+            }
+            Body::RequestForward(Box::new(Message::decode(inner, dialect)?))
         }
         Kind::OfptMeterMod => {
             let (command, flags, id) = (r.u16()?, r.u16()?, r.u32()?);
@@ -117,6 +112,16 @@ pub(super) fn encode(e: &mut Encoder<'_>, body: &Body) -> bool {
                 out.u32(*id);
                 out.zeros(2);
                 out.u16(*flags);
+                out.extend_from_slice(&message.encode(dialect));
+            });
+        }
+        Body::RequestForward(message) => {
+            let kind = match e.version {
+                Version::V10 | Version::V11 | Version::V12 => Kind::NxtRequestforward,
+                Version::V13 => Kind::OnftRequestforward,
+                Version::V14 | Version::V15 => Kind::OfptRequestforward,
+            };
+            e.message(kind, |out| {
                 out.extend_from_slice(&message.encode(dialect));
             });
         }

@@ -3,9 +3,9 @@
 
 mod bundle;
 mod config;
-mod conntrack;
 mod flow;
 mod flow_removed;
+mod group;
 mod hello;
 mod kind;
 mod oxs;
@@ -312,10 +312,6 @@ fn decode_body(head: Head<'_>, dialect: Dialect) -> Result<Body, ErrorCode> {
         Ok(body) => return Ok(body),
         Err(head) => head,
     };
-    let head = match conntrack::decode(head)? {
-        Ok(body) => return Ok(body),
-        Err(head) => head,
-    };
     let head = match flow::decode(head, dialect)? {
         Ok(body) => return Ok(body),
         Err(head) => head,
@@ -329,6 +325,10 @@ fn decode_body(head: Head<'_>, dialect: Dialect) -> Result<Body, ErrorCode> {
         Err(head) => head,
     };
     let head = match table::decode(head)? {
+        Ok(body) => return Ok(body),
+        Err(head) => head,
+    };
+    let head = match group::decode(head)? {
         Ok(body) => return Ok(body),
         Err(head) => head,
     };
@@ -353,11 +353,11 @@ fn encode_body(out: &mut Vec<u8>, message: &Message, dialect: Dialect) {
         dialect,
     };
     let _ = config::encode(&mut e, &message.body)
-        || conntrack::encode(&mut e, &message.body)
         || flow::encode(&mut e, &message.body)
         || packet::encode(&mut e, &message.body)
         || port::encode(&mut e, &message.body)
         || table::encode(&mut e, &message.body)
+        || group::encode(&mut e, &message.body)
         || bundle::encode(&mut e, &message.body);
 }
 

@@ -8,14 +8,17 @@ mod port;
 mod table;
 
 pub use config::{
-    AsyncConfig, AsyncKind, ControllerRole, CtFlush, Desc, Features, RoleMessage, RoleStatus,
-    SwitchConfig,
+    AsyncConfig, AsyncKind, ControllerRole, Desc, Features, RoleMessage, RoleStatus, SwitchConfig,
 };
 pub use flow::{
     AggregateStats, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
     FlowStats, FlowStatsRequest,
 };
-pub use group::{Bucket, BundleControl, GroupMod, GroupType, MeterBand, MeterMod};
+pub use group::{
+    BUCKET_ALL, BUCKET_FIRST, BUCKET_LAST, BUCKET_MAX, Bucket, BundleControl, GROUP_ALL, GROUP_ANY,
+    GROUP_MAX, Group, GroupCommand, GroupFeatures, GroupMod, GroupStats, GroupType, MeterBand,
+    MeterMod, Selection,
+};
 pub use packet::{PacketIn, PacketInFormat, PacketInReason, PacketMetadata, PacketOut};
 pub use port::{
     PortConfig, PortDesc, PortFeatures, PortMod, PortState, PortStats, PortStatus,
@@ -146,10 +149,6 @@ pub enum Body {
     SetPacketInFormat(PacketInFormat),
     /// `NXT_SET_CONTROLLER_ID`.
     SetControllerId(u16),
-    /// `NXT_CT_FLUSH_ZONE`: forget the tracked connections of this zone.
-    CtFlushZone(u16),
-    /// `NXT_CT_FLUSH`: forget the tracked connections that are described.
-    CtFlush(Box<CtFlush>),
     /// `NXT_FLOW_AGE`: nothing; still accepted.
     FlowAge,
 
@@ -195,6 +194,19 @@ pub enum Body {
     /// Port descriptions.
     PortDescReply(Part<PortDesc>),
 
+    /// Group statistics, request; [`GROUP_ALL`] for all.
+    GroupStatsRequest(u32),
+    /// Group statistics.
+    GroupStatsReply(Part<GroupStats>),
+    /// Descriptions of groups, request; [`GROUP_ALL`] for all.
+    GroupDescRequest(u32),
+    /// Descriptions of groups.
+    GroupDescReply(Part<Group>),
+    /// What groups can do, request.
+    GroupFeaturesRequest,
+    /// What groups can do.
+    GroupFeaturesReply(Box<GroupFeatures>),
+
     /// `OFPT_BUNDLE_CONTROL` and ONF's for 1.3.
     BundleControl(BundleControl),
     /// `OFPT_BUNDLE_ADD_MESSAGE`.
@@ -206,6 +218,10 @@ pub enum Body {
         /// The message in it.
         message: Box<Message>,
     },
+
+    /// Another controller's change of a group or a meter, which a switch passes on
+    /// (`OFPT_REQUESTFORWARD`, and its forms for older versions).
+    RequestForward(Box<Message>),
 
     /// A known kind of message that has no value here yet: its name, and its bytes.
     /// A switch refuses it with `OFPBRC_BAD_TYPE` or `OFPBRC_BAD_STAT`.

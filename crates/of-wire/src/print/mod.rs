@@ -2,6 +2,7 @@
 
 mod config;
 mod flow;
+mod group;
 mod packet;
 mod port;
 mod table;
@@ -16,6 +17,7 @@ use crate::message::{Body, ErrorMessage, Message, PacketInFormat};
 use crate::version::Version;
 
 pub use flow::{put_duration, put_flow_mod_flags, put_flow_stats};
+pub use group::put_group;
 pub use packet::{put_packet_flow, put_packet_text};
 pub use port::put_port_desc;
 pub use table::table_features_text;
@@ -214,9 +216,17 @@ fn put_body(out: &mut String, m: &Message, kind: Kind, bytes: &[u8], style: Styl
             let inner = message.encode(dialect);
             out.push_str(&message_text(&inner, style));
         }
+        Body::RequestForward(inner) => {
+            out.push_str(match inner.body {
+                Body::MeterMod(_) => " reason=meter_mod",
+                _ => " reason=group_mod",
+            });
+            put_body(out, inner, kind, bytes, style);
+        }
         body => {
             let _ = config::put(out, body, m.version, bytes, style)
                 || port::put(out, body, style)
+                || group::put(out, body, m.version, style.names)
                 || table::put(out, body, m.version, style.names);
         }
     }

@@ -9,7 +9,7 @@ use crate::text::put_table;
 use crate::version::Version;
 
 /// Actions of OpenFlow 1.1 and later by number, in the order in which they are listed.
-const ACTIONS: [(u32, &str); 25] = [
+pub(super) const ACTIONS: [(u32, &str); 25] = [
     (0, "output"),
     (22, "group"),
     (25, "set_field"),

@@ -1,9 +1,11 @@
 //! Carrying out actions: one file per family, as in `of-wire`.
 
 pub(crate) mod action_set;
+mod choose;
 mod conntrack;
 mod field;
 mod flow_table;
+pub(crate) mod group;
 mod header;
 mod mpls;
 mod output;
@@ -109,6 +111,9 @@ impl Ctx<'_> {
             Action::UnrollXlate { table, cookie } => self.unroll(*table, *cookie),
             Action::Ct(a) => return self.track(a),
             Action::CtClear => self.forget_connection(),
+            Action::Bundle(a) => self.bundle(a, last),
+            Action::Multipath(a) => self.multipath(**a),
+            Action::Group(id) => return self.use_group(*id, last),
             other => return self.unsupported(other),
         }
         Next::Continue
@@ -126,15 +131,12 @@ impl Ctx<'_> {
 /// The names of actions that are not carried out yet.
 const fn name(action: &Action) -> &'static str {
     match action {
-        Action::Group(_) => "group",
-        Action::Bundle(_) => "bundle",
         Action::DecNshTtl => "dec_nsh_ttl",
         Action::DeleteField(_) => "delete_field",
         Action::Encap(_) => "encap",
         Action::Decap(_) => "decap",
         Action::FinTimeout(_) => "fin_timeout",
         Action::Learn(_) => "learn",
-        Action::Multipath(_) => "multipath",
         Action::Sample(_) => "sample",
         Action::Nat(_) => "nat",
         Action::CheckPktLarger(_) => "check_pkt_larger",

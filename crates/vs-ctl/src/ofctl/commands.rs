@@ -1,8 +1,7 @@
 //! The commands of `ovs-ofctl`.
 
 use super::{
-    Ctl, Outcome, compose, conntrack, debug, diff, dump, fatal, flows, monitor, packet_out, ports,
-    probe,
+    Ctl, Outcome, debug, diff, dump, fatal, flows, groups, monitor, packet_out, ports, probe,
 };
 
 /// A command: what it is called, what it takes, and how it is carried out.
@@ -70,22 +69,22 @@ commands! {
     "benchmark" Some("target n count"), 3, 3, false, probe::benchmark;
     "dump-ipfix-bridge" Some("switch"), 1, 1, false, not_yet;
     "dump-ipfix-flow" Some("switch"), 1, 1, false, not_yet;
-    "ct-flush-zone" Some("switch zone"), 2, 2, true, conntrack::flush_zone;
+    "ct-flush-zone" Some("switch zone"), 2, 2, true, not_yet;
     "ct-flush"
         Some("switch [zone=N] [mark=X[/M]] [labels=Y[/N]] [ct-orig-tuple [ct-reply-tuple]]"),
-        1, 6, true, conntrack::flush;
+        1, 6, true, not_yet;
     "ofp-parse" Some("file"), 1, 1, true, debug::ofp_parse;
     "ofp-parse-pcap" Some("pcap"), 1, ANY, true, not_yet;
-    "add-group" Some("switch group"), 1, 2, true, not_yet;
-    "add-groups" Some("switch file"), 2, 2, true, not_yet;
-    "mod-group" Some("switch group"), 1, 2, true, not_yet;
-    "del-groups" Some("switch [group]"), 1, 2, true, not_yet;
-    "insert-buckets" Some("switch [group]"), 1, 2, true, not_yet;
-    "remove-buckets" Some("switch [group]"), 1, 2, true, not_yet;
-    "dump-groups" Some("switch [group]"), 1, 2, false, not_yet;
-    "dump-group-stats" Some("switch [group]"), 1, 2, false, not_yet;
-    "dump-group-features" Some("switch"), 1, 1, false, not_yet;
-    "bundle" Some("switch file"), 2, 2, true, not_yet;
+    "add-group" Some("switch group"), 1, 2, true, groups::add;
+    "add-groups" Some("switch file"), 2, 2, true, groups::add_file;
+    "mod-group" Some("switch group"), 1, 2, true, groups::modify;
+    "del-groups" Some("switch [group]"), 1, 2, true, groups::delete;
+    "insert-buckets" Some("switch [group]"), 1, 2, true, groups::insert_buckets;
+    "remove-buckets" Some("switch [group]"), 1, 2, true, groups::remove_buckets;
+    "dump-groups" Some("switch [group]"), 1, 2, false, groups::dump;
+    "dump-group-stats" Some("switch [group]"), 1, 2, false, groups::stats;
+    "dump-group-features" Some("switch"), 1, 1, false, groups::features;
+    "bundle" Some("switch file"), 2, 2, true, groups::bundle;
     "add-tlv-map" Some("switch map"), 2, 2, false, not_yet;
     "del-tlv-map" Some("switch [map]"), 1, 2, false, not_yet;
     "dump-tlv-map" Some("switch"), 1, 1, false, not_yet;
@@ -100,7 +99,7 @@ commands! {
     "parse-instructions" None, 1, 1, true, debug::parse_instructions;
     "parse-ofp10-match" None, 0, 0, true, debug::parse_ofp10_match;
     "parse-ofp11-match" None, 0, 0, true, debug::parse_ofp11_match;
-    "parse-group" None, 1, 1, true, not_yet;
+    "parse-group" None, 1, 1, true, groups::parse;
     "parse-pcap" None, 1, ANY, true, debug::parse_pcap;
     "check-vlan" None, 2, 2, true, not_yet;
     "print-error" None, 1, 1, true, debug::print_error;
@@ -108,7 +107,7 @@ commands! {
     "ofp-print" None, 1, 2, true, debug::ofp_print;
     "encode-hello" None, 1, 1, true, debug::encode_hello;
     "parse-key-value" None, 1, ANY, true, debug::parse_key_value;
-    "compose-packet" None, 1, 2, false, compose::compose_packet;
+    "compose-packet" None, 1, 2, false, not_yet;
     "parse-packet" None, 0, 0, false, debug::parse_packet;
 }
 

@@ -17,7 +17,7 @@ use super::input::hex;
 use super::{Ctl, Fail, Outcome, fatal};
 
 impl Ctl<'_, '_> {
-    fn message(&self, bytes: &[u8], verbosity: u8) -> String {
+    pub(super) fn message(&self, bytes: &[u8], verbosity: u8) -> String {
         let style = Style {
             names: &self.no_names,
             verbosity,
@@ -25,7 +25,7 @@ impl Ctl<'_, '_> {
         message_text(bytes, style)
     }
 
-    pub(super) fn print_hex_dump(&mut self, bytes: &[u8]) {
+    fn print_hex_dump(&mut self, bytes: &[u8]) {
         let mut text = String::new();
         put_hex_dump(&mut text, bytes, false);
         // A line of eight bytes ends without the dash that stands in the middle of others.

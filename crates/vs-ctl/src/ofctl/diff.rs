@@ -144,7 +144,8 @@ pub(super) fn replace(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
         }
     }
     if ctl.settings.bundle {
-        return ctl.bundle(&mut conn, changes);
+        let bodies = changes.into_iter().map(|f| Body::FlowMod(Box::new(f)));
+        return ctl.bundle(&mut conn, bodies.collect());
     }
     let mut bytes = Vec::new();
     let first = ctl.next_xid;

@@ -129,7 +129,8 @@ impl Ctl<'_, '_> {
 fn send(ctl: &mut Ctl<'_, '_>, switch: &str, flows: Vec<FlowMod>, usable: Formats) -> Outcome {
     if ctl.settings.bundle {
         let mut conn = ctl.open_for_flows(switch, usable & Formats::OF13_UP)?;
-        return ctl.bundle(&mut conn, flows);
+        let bodies = flows.into_iter().map(|f| Body::FlowMod(Box::new(f)));
+        return ctl.bundle(&mut conn, bodies.collect());
     }
     let mut conn = ctl.open_for_flows(switch, usable)?;
     let mut dump = String::new();
@@ -154,8 +155,8 @@ fn send(ctl: &mut Ctl<'_, '_>, switch: &str, flows: Vec<FlowMod>, usable: Format
 }
 
 impl Ctl<'_, '_> {
-    /// Has all flows changed at once, in order, or none.
-    pub(super) fn bundle(&mut self, conn: &mut Conn, flows: Vec<FlowMod>) -> Outcome {
+    /// Has all requests carried out at once, in order, or none.
+    pub(super) fn bundle(&mut self, conn: &mut Conn, requests: Vec<Body>) -> Outcome {
         use of_wire::message::BundleControl;
         const ATOMIC_ORDERED: u16 = 3;
         let control = |kind| {
@@ -167,9 +168,8 @@ impl Ctl<'_, '_> {
         };
         let mut bundle = Bundle::default();
         self.bundle_step(conn, control(0), &mut bundle)?;
-        for flow in flows {
+        for body in requests {
             let xid = self.xid();
-            let body = Body::FlowMod(Box::new(flow));
             let inner = of_wire::Message::new(conn.version, xid, body);
             let outer = Body::BundleAdd {
                 id: 0,

@@ -1,13 +1,12 @@
 //! `ovs-ofctl`: shows and changes what an OpenFlow switch does.
 
 mod commands;
-mod compose;
 mod conn;
-mod conntrack;
 mod debug;
 mod diff;
 mod dump;
 mod flows;
+mod groups;
 mod input;
 mod monitor;
 mod options;

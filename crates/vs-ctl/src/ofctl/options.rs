@@ -23,17 +23,6 @@ pub(super) struct Criterion {
     pub(super) falling: bool,
 }
 
-/// How `compose-packet` makes and shows its packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Compose {
-    /// As a capture file.
-    pub(super) pcap: bool,
-    /// As one line of hexadecimal digits.
-    pub(super) bare: bool,
-    /// With a wrong checksum of its IPv4 header.
-    pub(super) bad_csum: bool,
-}
-
 /// What the options say.
 #[derive(Debug)]
 pub(super) struct Settings {
@@ -48,11 +37,12 @@ pub(super) struct Settings {
     pub(super) timestamp: bool,
     pub(super) read_only: bool,
     pub(super) bundle: bool,
+    /// `mod-group` adds a group that is not there.
+    pub(super) may_create: bool,
     /// `--names`, `--no-names`, or neither.
     pub(super) names: Option<bool>,
     pub(super) stats: bool,
     pub(super) raw: bool,
-    pub(super) compose: Compose,
     pub(super) criteria: Vec<Criterion>,
     pub(super) daemon: DaemonOptions,
 }
@@ -152,10 +142,10 @@ pub(super) fn parse(
         timestamp: false,
         read_only: false,
         bundle: false,
+        may_create: false,
         names: None,
         stats: true,
         raw: false,
-        compose: Compose::default(),
         criteria: Vec::new(),
         daemon: DaemonOptions::default(),
     };
@@ -227,10 +217,10 @@ impl Settings {
                 }
                 _ => return Err(format!("incorrect value `{text}' for --color")),
             },
-            Id::MayCreate => return Err("--may-create: groups are not supported yet".to_owned()),
-            Id::Pcap => self.compose.pcap = true,
-            Id::Bare => self.compose.bare = true,
-            Id::BadCsum => self.compose.bad_csum = true,
+            Id::MayCreate => self.may_create = true,
+            Id::Pcap | Id::Bare | Id::BadCsum => {
+                return Err("compose-packet is not supported yet".to_owned());
+            }
             _ => self.flag(id),
         }
         Ok(())
