@@ -17,6 +17,9 @@ usage: cargo xtask COMMAND [OPTION...]
 
   bench [--rounds N] [--noise] [FIGURE...]
                                        Sluice against Debian's Open vSwitch (as root)
+  bench upcall [--rounds N] [--short] [--ports N] [--peer-bin DIR]... [--peer-schema FILE] [TEST...]
+                                       the kernel's way to the switch, against Debian's or
+                                       another Open vSwitch, in a virtual machine
   demo                                 two hosts talk through a bridge (as root)
   fuzz [--seconds N] [TARGET...]       every fuzzer for N (60) seconds, or those named
   test [--full] [--install] [--require NAME,...]

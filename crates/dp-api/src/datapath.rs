@@ -8,6 +8,7 @@ use dp_lang::{Action, Features, PortNo, Ufid};
 use net_dev::Device;
 use net_flow::{FlowKey, MiniKey};
 
+use crate::conntrack::Conntrack;
 use crate::error::Error;
 use crate::upcall::{Dispatch, UpcallHandler};
 
@@ -270,6 +271,11 @@ pub trait Datapath: Send + Sync {
 
     /// What it has counted.
     fn stats(&self) -> DatapathStats;
+
+    /// Its connection tracker, if it has one.
+    fn conntrack(&self) -> Option<&dyn Conntrack> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn Datapath {

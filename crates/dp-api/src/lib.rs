@@ -3,10 +3,12 @@
 //! [`Datapath`]; the switch implements [`UpcallHandler`].
 #![forbid(unsafe_code)]
 
+pub mod conntrack;
 pub mod datapath;
 pub mod error;
 pub mod upcall;
 
+pub use conntrack::Conntrack;
 pub use datapath::{
     Datapath, DatapathStats, DumpedFlow, Execute, FlowPut, FlowStats, PortInfo, PortSpec,
     PortStats, UpcallCounts,

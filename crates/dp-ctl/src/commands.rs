@@ -7,7 +7,7 @@ use dp_api::{Datapath, Error};
 use crate::host::Host;
 use crate::options::{Caller, Options};
 use crate::report::Report;
-use crate::{dump, flows, normalize, ports, show, text_only};
+use crate::{conntrack, dump, flows, normalize, ports, show, text_only};
 
 /// A command.
 #[derive(Debug)]
@@ -122,15 +122,21 @@ pub const COMMANDS: &[Command] = &[
         "[-m] [-s] [dp] [zone=N]",
         0,
         4,
-        no_tracker,
+        conntrack::dump,
     ),
-    reads("dump-conntrack-exp", "[dp] [zone=N]", 0, 2, no_tracker),
+    reads(
+        "dump-conntrack-exp",
+        "[dp] [zone=N]",
+        0,
+        2,
+        conntrack::dump_expectations,
+    ),
     writes(
         "flush-conntrack",
         "[dp] [zone=N] [mark=X[/M]] [labels=Y[/N]] [ct-orig-tuple [ct-reply-tuple]]",
         0,
         6,
-        no_tracker,
+        conntrack::flush,
     ),
     reads("cache-get-size", "[dp]", 0, 1, show::cache_get_size),
     writes(
@@ -140,8 +146,8 @@ pub const COMMANDS: &[Command] = &[
         3,
         show::cache_set_size,
     ),
-    reads("ct-stats-show", "[dp] [zone=N]", 0, 3, no_tracker),
-    reads("ct-bkts", "[dp] [gt=N]", 0, 2, no_tracker),
+    reads("ct-stats-show", "[dp] [zone=N]", 0, 3, conntrack::stats),
+    reads("ct-bkts", "[dp] [gt=N]", 0, 2, conntrack::buckets),
     writes("ct-set-maxconns", "[dp] maxconns", 1, 2, no_tracker),
     reads("ct-get-maxconns", "[dp]", 0, 1, no_tracker),
     reads("ct-get-nconns", "[dp]", 0, 1, no_tracker),
@@ -153,16 +159,22 @@ pub const COMMANDS: &[Command] = &[
         "[dp] [default=L] [zone=N,limit=L]...",
         1,
         MANY,
-        no_tracker,
+        conntrack::set_limits,
     ),
     reads(
         "ct-del-limits",
         "[dp] [default] [zone=N1[,N2]...]",
         1,
         3,
-        no_tracker,
+        conntrack::delete_limits,
     ),
-    reads("ct-get-limits", "[dp] [zone=N1[,N2]...]", 0, 2, no_tracker),
+    reads(
+        "ct-get-limits",
+        "[dp] [zone=N1[,N2]...]",
+        0,
+        2,
+        conntrack::get_limits,
+    ),
     reads("ct-get-sweep-interval", "[dp]", 0, 1, no_tracker),
     writes("ct-set-sweep-interval", "[dp] ms", 1, 2, no_tracker),
     writes("ipf-set-enabled", "[dp] v4|v6", 1, 2, no_reassembly),

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod conntrack;
 mod dump;
 mod filter;
 mod flow_text;

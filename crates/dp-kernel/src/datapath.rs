@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use base::{Clock, Instant};
 use dp_api::{
-    Datapath, DatapathStats, Dispatch, DumpedFlow, Error, Execute, FlowPut, FlowStats, PortInfo,
-    PortSpec, PortStats, UpcallCounts, UpcallHandler,
+    Conntrack, Datapath, DatapathStats, Dispatch, DumpedFlow, Error, Execute, FlowPut, FlowStats,
+    PortInfo, PortSpec, PortStats, UpcallCounts, UpcallHandler,
 };
 use dp_lang::netlink::{encode_metadata, ufid_to_bytes};
 use dp_lang::{Features, PortNo, Ufid};
@@ -29,6 +29,7 @@ use crate::manage::{get, has_per_cpu, make};
 use crate::ports::Port;
 use crate::probe::{Prober, everything};
 use crate::shared::{Shared, Switch};
+use crate::tracker::Tracker;
 use crate::upcall::dispatch::Dispatcher;
 use crate::upcall::mode::Mode;
 
@@ -54,6 +55,7 @@ pub struct KernelDatapath {
     changing: Mutex<()>,
     /// Ports whose devices vanished.
     lost: AtomicUsize,
+    tracker: Tracker,
     /// Keys of flows that were made without an id, by the id that they have here.
     keyed: Mutex<HashMap<Ufid, Vec<u8>>>,
 }
@@ -125,6 +127,7 @@ impl KernelDatapath {
         let shared = Shared::new(kernel, &options.name, found.index, features, options.clock);
         let shared = Arc::new(shared);
         let datapath = Self {
+            tracker: Tracker::new(shared.clone()),
             dispatcher: Arc::new(Dispatcher::new(shared.clone(), has_per_cpu)),
             shared,
             devices: options.devices,
@@ -734,6 +737,10 @@ impl Datapath for KernelDatapath {
             cache_hits: Some(found.stats.cache_hits),
             masks_cache_size: found.masks_cache_size,
         }
+    }
+
+    fn conntrack(&self) -> Option<&dyn Conntrack> {
+        Some(&self.tracker)
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Families {
     pub(crate) packet: u16,
     /// Kernels from 4.15 on.
     pub(crate) meter: Option<u16>,
+    /// Kernels from 4.18 on.
+    pub(crate) ct_limit: Option<u16>,
     /// The multicast group of ports.
     pub(crate) vport_group: u32,
 }
@@ -56,6 +58,7 @@ impl Families {
             flow: get(family::FLOW)?.id,
             packet: get(family::PACKET)?.id,
             meter: optional(get(family::METER))?,
+            ct_limit: optional(get(family::CT_LIMIT))?,
             vport_group: vport
                 .group(family::VPORT)
                 .ok_or_else(|| io::Error::other("family ovs_vport has no multicast group"))?,

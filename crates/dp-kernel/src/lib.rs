@@ -15,6 +15,7 @@ mod manage;
 mod ports;
 mod probe;
 mod shared;
+mod tracker;
 mod upcall;
 
 pub use datapath::{KernelDatapath, Options};

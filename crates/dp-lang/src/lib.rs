@@ -4,6 +4,7 @@
 
 pub mod action;
 pub mod attr;
+pub mod connection;
 pub mod exec;
 mod features;
 pub mod ids;
@@ -14,6 +15,7 @@ pub mod tunnel;
 
 pub use action::{Action, Controller, Ct, Nat, SetField, SlowPath, UserCookie, Userspace};
 pub use attr::KeyAttr;
+pub use connection::{Connection, CtLimit};
 pub use exec::{Effects, InFlight, Missing, execute, find_stateful};
 pub use features::Features;
 pub use ids::{PortNo, Ufid};

@@ -19,9 +19,15 @@ const TCP_CONTROL: u128 = 0x07;
 /// A frame with the header fields of `key`, and `payload` bytes where its protocol carries
 /// any.  Checksums are right.  What the key does not say is zero.
 pub fn compose(key: &FlowKey, payload: usize) -> Vec<u8> {
+    let counting: Vec<u8> = (0..payload).map(|i| i as u8).collect();
+    compose_with(key, &counting)
+}
+
+/// The same with this payload.
+pub fn compose_with(key: &FlowKey, payload: &[u8]) -> Vec<u8> {
     let mut frame = Frame {
         key,
-        bytes: Vec::with_capacity(128 + payload),
+        bytes: Vec::with_capacity(128 + payload.len()),
     };
     frame.ethernet(payload);
     frame.bytes
@@ -60,7 +66,7 @@ impl Frame<'_> {
         self.bytes.extend(value.to_be_bytes());
     }
 
-    fn ethernet(&mut self, payload: usize) {
+    fn ethernet(&mut self, payload: &[u8]) {
         self.put(slot::ETH_DST);
         self.put(slot::ETH_SRC);
         for (tpid, tci) in [
@@ -132,7 +138,7 @@ impl Frame<'_> {
         }
     }
 
-    fn ipv4(&mut self, payload: usize) {
+    fn ipv4(&mut self, payload: &[u8]) {
         let start = self.bytes.len();
         self.bytes.push(0x45);
         self.put(slot::NW_TOS);
@@ -156,7 +162,7 @@ impl Frame<'_> {
         correct_transport(self.key, &mut self.bytes[start + 20..], sum);
     }
 
-    fn ipv6(&mut self, payload: usize) {
+    fn ipv6(&mut self, payload: &[u8]) {
         let start = self.bytes.len();
         let class = self.key.get(slot::NW_TOS) as u32;
         let label = self.key.get(slot::IPV6_LABEL) as u32;
@@ -174,11 +180,7 @@ impl Frame<'_> {
         correct_transport(self.key, &mut self.bytes[start + 40..], sum);
     }
 
-    fn payload(&mut self, len: usize) {
-        self.bytes.extend((0..len).map(|i| i as u8));
-    }
-
-    fn transport(&mut self, payload: usize) {
+    fn transport(&mut self, payload: &[u8]) {
         if self.key.get(slot::NW_FRAG) & 2 != 0 {
             return;
         }
@@ -191,15 +193,15 @@ impl Frame<'_> {
                 self.put_u16(0x5000 | (flags & 0xfff) as u16);
                 self.bytes.extend([0; 6]);
                 if flags & TCP_CONTROL == 0 {
-                    self.payload(payload);
+                    self.bytes.extend(payload);
                 }
             }
             ip_proto::UDP => {
                 self.put(slot::TP_SRC);
                 self.put(slot::TP_DST);
-                self.put_u16(8 + payload as u16);
+                self.put_u16((8 + payload.len()) as u16);
                 self.put_u16(0);
-                self.payload(payload);
+                self.bytes.extend(payload);
             }
             ip_proto::SCTP => {
                 self.put(slot::TP_SRC);
@@ -210,7 +212,7 @@ impl Frame<'_> {
                 self.type_and_code();
                 self.bytes.extend([0; 6]);
                 if matches!(self.key.get(slot::TP_SRC), 0 | 8) && self.key.get(slot::TP_DST) == 0 {
-                    self.payload(payload);
+                    self.bytes.extend(payload);
                 }
             }
             ip_proto::IGMP => {
@@ -228,7 +230,7 @@ impl Frame<'_> {
         self.put(slot::TP_DST.part(0, 8));
     }
 
-    fn icmpv6(&mut self, payload: usize) {
+    fn icmpv6(&mut self, payload: &[u8]) {
         self.type_and_code();
         self.put_u16(0);
         self.put(slot::IGMP_GROUP);
@@ -246,7 +248,7 @@ impl Frame<'_> {
                     }
                 }
             }
-            128 | 129 => self.payload(payload),
+            128 | 129 => self.bytes.extend(payload),
             _ => {}
         }
     }

@@ -9,6 +9,7 @@
 
 mod apply;
 pub mod compose;
+pub mod connection;
 pub mod extract;
 pub mod field;
 pub mod formats;
@@ -25,6 +26,7 @@ mod subfield;
 pub mod text;
 pub mod types;
 
+pub use connection::{CtMatch, CtTuple};
 pub use extract::{extract, metadata};
 pub use field::{Access, Field, FieldInfo, Format, OxmId, Prereq};
 pub use formats::Formats;

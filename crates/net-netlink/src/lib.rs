@@ -8,6 +8,7 @@
 pub mod attr;
 pub mod genl;
 pub mod msg;
+pub mod netfilter;
 pub mod ovs;
 pub mod route;
 pub mod tunnel;

@@ -31,6 +31,8 @@ pub enum Protocol {
     Route,
     /// Generic netlink families.
     Generic,
+    /// Netfilter: tracked connections.
+    Netfilter,
 }
 
 /// Whether a dump is all that there was at one time.
@@ -55,6 +57,7 @@ pub(crate) fn open(protocol: Protocol, flags: SocketFlags) -> io::Result<OwnedFd
         // NETLINK_ROUTE is protocol 0, the default.
         Protocol::Route => None,
         Protocol::Generic => Some(rustix::net::netlink::GENERIC),
+        Protocol::Netfilter => Some(rustix::net::netlink::NETFILTER),
     };
     let family = AddressFamily::NETLINK;
     let flags = flags | SocketFlags::CLOEXEC;

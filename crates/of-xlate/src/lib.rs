@@ -53,8 +53,8 @@ pub use report::{Report, TraceNames, trace};
 pub use trace::{NodeKind, Trace};
 pub use translation::{Input, Purpose, Recirculation, Remark, Translation, translate};
 pub use tunnel::{
-    DEFAULT_TTL, Local, PacketTypeMode, Tunnel, TunnelConfig, TunnelCsum, TunnelKey, TunnelMatch,
-    TunnelTable,
+    DEFAULT_TTL, ErspanConfig, Local, PacketTypeMode, Tunnel, TunnelConfig, TunnelCsum, TunnelKey,
+    TunnelMatch, TunnelTable,
 };
 pub use view::{
     BridgeId, BridgeView, Bundle, FragmentMode, LocateError, Patch, PatchCounters, Port, PortFlags,

@@ -11,3 +11,11 @@ pub fn monotonic() -> Duration {
     let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0);
     Duration::new(seconds, nanoseconds)
 }
+
+/// Time since 1970-01-01 00:00 UTC (`CLOCK_REALTIME`), as the kernel stamps packets.
+pub fn wall() -> Duration {
+    let now = clock_gettime(ClockId::Realtime);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanoseconds)
+}

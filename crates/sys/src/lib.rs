@@ -9,6 +9,7 @@ pub mod ethtool;
 pub mod netlink;
 pub mod netns;
 pub mod packet_socket;
+pub mod probe_socket;
 pub mod process;
 pub mod signal;
 pub mod tap;

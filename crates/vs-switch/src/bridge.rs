@@ -60,6 +60,8 @@ pub(crate) struct Bridge {
     /// The address that it falls back to while it has no port.
     default_mac: EthAddr,
     next_bundle: u32,
+    /// The smallest MTU of ports that are not its own, once there was one.
+    pub(crate) min_mtu: Option<u32>,
     /// What translation saw last.
     view: Arc<BridgeView>,
     /// Whether ports or settings differ from the view.
@@ -104,6 +106,7 @@ impl Bridge {
             shown_id: None,
             default_mac,
             next_bundle: 1,
+            min_mtu: None,
             view: Arc::new(view),
             is_stale: true,
             table_changes: Vec::new(),

@@ -8,7 +8,7 @@ use dp_lang::Features;
 use io::{Interest, Poll, Token};
 use net_flow::{FlowMask, PortNo};
 use of_switch::{ConnId, Facts, Output, Request};
-use of_wire::message::{PacketOut, PortStats, QueueStats};
+use of_wire::message::{CtFlush, PacketOut, PortStats, QueueStats};
 use of_wire::{Action, ErrorCode};
 use of_xlate::BridgeId;
 
@@ -102,6 +102,7 @@ impl Facts for PortFacts<'_> {
 enum Wanted {
     PacketOut(String, ConnId, Request, Box<PacketOut>),
     PortConfig(String, PortNo, of_wire::message::PortConfig),
+    CtFlush(String, Box<CtFlush>),
     Await(String, u64),
 }
 
@@ -243,6 +244,7 @@ impl Switch {
                 Wanted::PortConfig(bridge, port, config) => {
                     self.set_port_config(&bridge, port, config);
                 }
+                Wanted::CtFlush(bridge, flush) => self.ct_flush(&bridge, &flush),
                 Wanted::Await(bridge, version) => awaited.push((bridge, version)),
             }
         }
@@ -358,6 +360,7 @@ fn take_outputs(name: &str, bridge: &mut Bridge, wanted: &mut Vec<Wanted>) {
             Output::PortConfig { port, config } => {
                 wanted.push(Wanted::PortConfig(name.to_owned(), port, config));
             }
+            Output::CtFlush(flush) => wanted.push(Wanted::CtFlush(name.to_owned(), flush)),
             Output::FragMode(_) => bridge.is_stale = true,
             Output::Close { conn } => bridge.endpoints.close(conn),
         }

@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::env::Env;
 use crate::run::endpoint_base;
 use crate::status::{BridgeStatus, Changes, InterfaceStatistics, InterfaceStatus};
+use crate::tunnels;
 
 /// A switch: bridges over datapaths, with everything that forwards, learns and reports.
 ///
@@ -290,22 +291,33 @@ impl Switch {
         }
     }
 
-    /// Gives internal ports for which no MTU is configured the smallest of the others'.
+    /// Gives internal ports for which no MTU is configured the smallest of the others': all of them
+    /// when that changes, otherwise those that are above it.  What somebody lowered stays.
     fn settle_mtu(&mut self, name: &str) {
         let Some(bridge) = self.bridges.get_mut(name) else {
             return;
         };
         let all = bridge.interfaces.values();
         let mtus = all.filter_map(|i| {
-            let device = i.device().filter(|_| i.config.kind != "internal")?;
+            let kind = &i.config.kind;
+            let device = i
+                .device()
+                .filter(|_| kind != "internal" && !tunnels::options::is_tunnel(kind))?;
             Some(device.state()).filter(|s| s.present).map(|s| s.mtu)
         });
-        let mtu = mtus.min().unwrap_or(DEFAULT_MTU);
+        let (before, found) = (bridge.min_mtu, mtus.min());
+        if before.is_none() && found.is_none() {
+            return;
+        }
+        let mtu = found.unwrap_or(DEFAULT_MTU);
+        bridge.min_mtu = Some(mtu);
+        let changes = before != Some(mtu);
         for (interface_name, interface) in &bridge.interfaces {
             let is_ours =
                 interface.config.kind == "internal" && interface.config.mtu_request.is_none();
+            let differs = |now: u32| now > mtu || (changes && now != mtu);
             if let Some(device) = interface.device().filter(|_| is_ours)
-                && device.state().mtu != mtu
+                && differs(device.state().mtu)
             {
                 if let Err(error) = device.set_mtu(mtu) {
                     let why = base::errno_text(&error);

@@ -4,6 +4,7 @@
 
 mod measure;
 mod openflow;
+mod upcall;
 
 use testkit::Stack;
 
@@ -79,7 +80,12 @@ const fn figure(
 
 /// Runs the figures that `args` name, or all; `--rounds N` is how often each side runs,
 /// `--noise` compares the original with itself.
+///
+/// `upcall` as the first is a benchmark of its own.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    if args.first().is_some_and(|first| first == "upcall") {
+        return upcall::run(&args[1..]);
+    }
     let (mut rounds, mut noise, mut names) = (5, false, Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {

@@ -108,6 +108,11 @@ pub fn format(template: &str, wall: WallTime, offset: i32) -> String {
     text
 }
 
+/// `wall` in local time, in the form of `template`.
+pub fn format_local(template: &str, wall: WallTime) -> String {
+    format(template, wall, Zone::local().offset_at(wall))
+}
+
 fn convert(conversion: char, f: &Fields, text: &mut String) {
     let hour12 = if f.hour.is_multiple_of(12) {
         12

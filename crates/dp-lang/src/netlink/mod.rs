@@ -8,6 +8,7 @@
 //! Source: the kernel's `linux/openvswitch.h` (values and structures).
 
 mod action;
+mod connection;
 mod conntrack;
 mod cookie;
 mod fields;
@@ -25,6 +26,7 @@ mod ufid;
 use std::fmt;
 
 pub use action::{ActionContext, decode_actions, encode_actions};
+pub use connection::{decode_connection, forget_connection, forget_connections, list_connections};
 pub use cookie::{decode_cookie, encode_cookie};
 pub use key::{decode_key, encode_key, encode_metadata};
 pub use mask::{decode_mask, encode_mask, tighten, unmatchable};

@@ -1,6 +1,7 @@
 //! Flows and actions as text: what `dpctl/dump-flows` prints and `dpctl/add-flow` reads.
 
 mod action;
+mod connection;
 mod cursor;
 mod field;
 mod key;
@@ -11,6 +12,7 @@ mod tunnel;
 use std::collections::BTreeMap;
 
 pub use action::format_actions;
+pub use connection::{ConnectionFormat, format_connection, format_limits};
 pub use key::{FlowFormat, format_flow};
 pub use parse_action::parse_actions;
 pub use parse_key::{FlowText, parse_flow, parse_ufid};

@@ -69,22 +69,22 @@ pub fn set(family: u16, dp: u32, limits: &[ZoneLimit]) -> Builder {
     request(family, dp, CMD_SET, nl::ACK, limits)
 }
 
-/// Gives zones the default limit again.
-pub fn delete(family: u16, dp: u32, zones: &[u16]) -> Builder {
+/// Gives zones the default limit again; where none is named, lifts that.
+pub fn delete(family: u16, dp: u32, zones: &[Option<u16>]) -> Builder {
     request(family, dp, CMD_DEL, nl::ACK, &of(zones))
 }
 
 /// Asks for the limits of these zones, or of all that have one if there are none.
-pub fn get(family: u16, dp: u32, zones: &[u16]) -> Builder {
+pub fn get(family: u16, dp: u32, zones: &[Option<u16>]) -> Builder {
     if zones.is_empty() {
         return begin(family, CMD_GET, VERSION, 0, dp);
     }
     request(family, dp, CMD_GET, 0, &of(zones))
 }
 
-fn of(zones: &[u16]) -> Vec<ZoneLimit> {
-    let zone = |zone: &u16| ZoneLimit {
-        zone: Some(*zone),
+fn of(zones: &[Option<u16>]) -> Vec<ZoneLimit> {
+    let zone = |zone: &Option<u16>| ZoneLimit {
+        zone: *zone,
         ..ZoneLimit::default()
     };
     zones.iter().map(zone).collect()

@@ -1,7 +1,7 @@
 //! From a request to what answers it.
 
 use base::Instant;
-use of_wire::message::SwitchConfig;
+use of_wire::message::{CtFlush, SwitchConfig};
 use of_wire::{Body, ErrorCode, Formats, Message, Version};
 
 use crate::async_config;
@@ -136,6 +136,18 @@ impl Bridge {
             }
             Body::SetPacketInFormat(format) => {
                 conn.dialect.packet_in = format;
+                Ok(())
+            }
+            Body::CtFlushZone(zone) => {
+                let flush = CtFlush {
+                    zone: Some(zone),
+                    ..CtFlush::default()
+                };
+                self.outputs.push_back(Output::CtFlush(Box::new(flush)));
+                Ok(())
+            }
+            Body::CtFlush(flush) => {
+                self.outputs.push_back(Output::CtFlush(flush));
                 Ok(())
             }
             Body::SetControllerId(id) => {

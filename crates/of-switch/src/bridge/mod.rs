@@ -33,7 +33,7 @@ use std::time::Duration;
 use base::Instant;
 use net_flow::FlowMask;
 use of_wire::message::{
-    ControllerRole, ErrorMessage, PacketOut, PortConfig, PortStats, QueueStats,
+    ControllerRole, CtFlush, ErrorMessage, PacketOut, PortConfig, PortStats, QueueStats,
 };
 use of_wire::{Action, Body, ErrorCode, Message, PortNo, Version, VersionSet};
 
@@ -112,6 +112,8 @@ pub enum Output {
         /// Its whole configuration.
         config: PortConfig,
     },
+    /// Tracked connections are to be forgotten.
+    CtFlush(Box<CtFlush>),
     /// The treatment of fragments changed.
     FragMode(FragMode),
     /// The connection has nothing more to say: the owner sends what waits and closes it.

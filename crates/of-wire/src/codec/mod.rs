@@ -3,6 +3,7 @@
 
 mod bundle;
 mod config;
+mod conntrack;
 mod flow;
 mod flow_removed;
 mod group;
@@ -312,6 +313,10 @@ fn decode_body(head: Head<'_>, dialect: Dialect) -> Result<Body, ErrorCode> {
         Ok(body) => return Ok(body),
         Err(head) => head,
     };
+    let head = match conntrack::decode(head)? {
+        Ok(body) => return Ok(body),
+        Err(head) => head,
+    };
     let head = match flow::decode(head, dialect)? {
         Ok(body) => return Ok(body),
         Err(head) => head,
@@ -353,6 +358,7 @@ fn encode_body(out: &mut Vec<u8>, message: &Message, dialect: Dialect) {
         dialect,
     };
     let _ = config::encode(&mut e, &message.body)
+        || conntrack::encode(&mut e, &message.body)
         || flow::encode(&mut e, &message.body)
         || packet::encode(&mut e, &message.body)
         || port::encode(&mut e, &message.body)

@@ -34,6 +34,15 @@ pub struct SwitchConfig {
     pub miss_send_len: u16,
 }
 
+/// Which tracked connections are to be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CtFlush {
+    /// In this zone; in all if none is named.
+    pub zone: Option<u16>,
+    /// Those that this means.
+    pub of: net_flow::CtMatch,
+}
+
 /// Texts that describe a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Desc {

@@ -8,7 +8,8 @@ mod port;
 mod table;
 
 pub use config::{
-    AsyncConfig, AsyncKind, ControllerRole, Desc, Features, RoleMessage, RoleStatus, SwitchConfig,
+    AsyncConfig, AsyncKind, ControllerRole, CtFlush, Desc, Features, RoleMessage, RoleStatus,
+    SwitchConfig,
 };
 pub use flow::{
     AggregateStats, FlowMod, FlowModCommand, FlowModFlags, FlowRemoved, FlowRemovedReason,
@@ -149,6 +150,10 @@ pub enum Body {
     SetPacketInFormat(PacketInFormat),
     /// `NXT_SET_CONTROLLER_ID`.
     SetControllerId(u16),
+    /// `NXT_CT_FLUSH_ZONE`: forget the tracked connections of this zone.
+    CtFlushZone(u16),
+    /// `NXT_CT_FLUSH`: forget the tracked connections that are described.
+    CtFlush(Box<CtFlush>),
     /// `NXT_FLOW_AGE`: nothing; still accepted.
     FlowAge,
 

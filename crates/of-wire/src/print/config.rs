@@ -265,6 +265,12 @@ pub(super) fn put(
             }
         ),
         Body::SetControllerId(id) => write!(out, " id={id}"),
+        Body::CtFlushZone(zone) => write!(out, " zone_id={zone}"),
+        Body::CtFlush(flush) => {
+            let _ = write!(out, " zone={} ", flush.zone.unwrap_or(0));
+            flush.of.put(out);
+            Ok(())
+        }
         Body::BundleControl(b) => {
             put_bundle_control(out, *b);
             Ok(())

@@ -86,7 +86,7 @@ pub enum PacketTypeMode {
 /// How a tunnel port is configured (`options` of an interface).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelConfig {
-    /// The type of the interface: `vxlan`, `geneve`, `gre`.
+    /// The type of the interface: `vxlan`, `geneve`, `gre`, `erspan`, `ip6gre`, `ip6erspan`.
     pub kind: Box<str>,
     /// The remote end; none if the flow table says.
     pub remote: Option<IpAddr>,
@@ -112,6 +112,8 @@ pub struct TunnelConfig {
     pub gbp: bool,
     /// The generic protocol extension (VXLAN).
     pub gpe: bool,
+    /// ERSPAN's header.
+    pub erspan: ErspanConfig,
     /// The mark of outer packets.
     pub egress_pkt_mark: Option<u32>,
     /// Which packets it carries.
@@ -121,7 +123,36 @@ pub struct TunnelConfig {
 /// The outer time to live, where nothing else was said.
 pub const DEFAULT_TTL: u8 = 64;
 
+/// What outer headers of ERSPAN say; none is what the flow table says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErspanConfig {
+    /// Version: 1, 2, or 0 if none was given.
+    pub version: Option<u8>,
+    /// Index, of 20 bits (version 1).
+    pub index: Option<u32>,
+    /// Whether the packet was leaving (1) or coming in where it was copied (version 2).
+    pub direction: Option<u8>,
+    /// Hardware id, of 6 bits (version 2).
+    pub hardware_id: Option<u8>,
+}
+
+impl Default for ErspanConfig {
+    fn default() -> Self {
+        Self {
+            version: Some(0),
+            index: Some(0),
+            direction: Some(0),
+            hardware_id: Some(0),
+        }
+    }
+}
+
 impl TunnelConfig {
+    /// Whether its outer header is one of ERSPAN.
+    pub fn is_erspan(&self) -> bool {
+        matches!(&*self.kind, "erspan" | "ip6erspan")
+    }
+
     /// A tunnel of a type, in which the flow table says all.
     pub fn new(kind: &str) -> Self {
         Self {
@@ -138,6 +169,7 @@ impl TunnelConfig {
             dst_port: 0,
             gbp: false,
             gpe: false,
+            erspan: ErspanConfig::default(),
             egress_pkt_mark: None,
             mode: PacketTypeMode::LegacyL2,
         }

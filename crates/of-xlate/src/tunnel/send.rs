@@ -104,6 +104,7 @@ impl Flow {
         if &*config.kind != "geneve" {
             self.clear_options();
         }
+        self.put_erspan(config, from_tunnel);
         let policy = [slot::TUN_GBP_ID, slot::TUN_GBP_FLAGS];
         for slot in policy {
             if &*config.kind != "vxlan" {
@@ -111,6 +112,23 @@ impl Flow {
             } else if from_tunnel {
                 // It may be that of the tunnel by which the packet came.
                 self.mark(slot);
+            }
+        }
+    }
+
+    fn put_erspan(&mut self, config: &TunnelConfig, from_tunnel: bool) {
+        let erspan = config.erspan;
+        for (slot, value) in [
+            (slot::TUN_ERSPAN_VER, erspan.version.map(u128::from)),
+            (slot::TUN_ERSPAN_IDX, erspan.index.map(u128::from)),
+            (slot::TUN_ERSPAN_DIR, erspan.direction.map(u128::from)),
+            (slot::TUN_ERSPAN_HWID, erspan.hardware_id.map(u128::from)),
+        ] {
+            match value {
+                Some(value) => self.set(slot, value),
+                // It may be that of the tunnel by which the packet came.
+                None if from_tunnel => self.mark(slot),
+                None => {}
             }
         }
     }

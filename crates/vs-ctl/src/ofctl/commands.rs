@@ -1,7 +1,8 @@
 //! The commands of `ovs-ofctl`.
 
 use super::{
-    Ctl, Outcome, debug, diff, dump, fatal, flows, groups, monitor, packet_out, ports, probe,
+    Ctl, Outcome, compose, conntrack, debug, diff, dump, fatal, flows, groups, monitor, packet_out,
+    ports, probe,
 };
 
 /// A command: what it is called, what it takes, and how it is carried out.
@@ -69,10 +70,10 @@ commands! {
     "benchmark" Some("target n count"), 3, 3, false, probe::benchmark;
     "dump-ipfix-bridge" Some("switch"), 1, 1, false, not_yet;
     "dump-ipfix-flow" Some("switch"), 1, 1, false, not_yet;
-    "ct-flush-zone" Some("switch zone"), 2, 2, true, not_yet;
+    "ct-flush-zone" Some("switch zone"), 2, 2, true, conntrack::flush_zone;
     "ct-flush"
         Some("switch [zone=N] [mark=X[/M]] [labels=Y[/N]] [ct-orig-tuple [ct-reply-tuple]]"),
-        1, 6, true, not_yet;
+        1, 6, true, conntrack::flush;
     "ofp-parse" Some("file"), 1, 1, true, debug::ofp_parse;
     "ofp-parse-pcap" Some("pcap"), 1, ANY, true, not_yet;
     "add-group" Some("switch group"), 1, 2, true, groups::add;
@@ -107,7 +108,7 @@ commands! {
     "ofp-print" None, 1, 2, true, debug::ofp_print;
     "encode-hello" None, 1, 1, true, debug::encode_hello;
     "parse-key-value" None, 1, ANY, true, debug::parse_key_value;
-    "compose-packet" None, 1, 2, false, not_yet;
+    "compose-packet" None, 1, 2, false, compose::compose_packet;
     "parse-packet" None, 0, 0, false, debug::parse_packet;
 }
 

@@ -25,7 +25,7 @@ impl Ctl<'_, '_> {
         message_text(bytes, style)
     }
 
-    fn print_hex_dump(&mut self, bytes: &[u8]) {
+    pub(super) fn print_hex_dump(&mut self, bytes: &[u8]) {
         let mut text = String::new();
         put_hex_dump(&mut text, bytes, false);
         // A line of eight bytes ends without the dash that stands in the middle of others.

@@ -1,7 +1,9 @@
 //! `ovs-ofctl`: shows and changes what an OpenFlow switch does.
 
 mod commands;
+mod compose;
 mod conn;
+mod conntrack;
 mod debug;
 mod diff;
 mod dump;

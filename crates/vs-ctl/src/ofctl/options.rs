@@ -23,6 +23,17 @@ pub(super) struct Criterion {
     pub(super) falling: bool,
 }
 
+/// How `compose-packet` makes and shows its packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Compose {
+    /// As a capture file.
+    pub(super) pcap: bool,
+    /// As one line of hexadecimal digits.
+    pub(super) bare: bool,
+    /// With a wrong checksum of its IPv4 header.
+    pub(super) bad_csum: bool,
+}
+
 /// What the options say.
 #[derive(Debug)]
 pub(super) struct Settings {
@@ -43,6 +54,7 @@ pub(super) struct Settings {
     pub(super) names: Option<bool>,
     pub(super) stats: bool,
     pub(super) raw: bool,
+    pub(super) compose: Compose,
     pub(super) criteria: Vec<Criterion>,
     pub(super) daemon: DaemonOptions,
 }
@@ -146,6 +158,7 @@ pub(super) fn parse(
         names: None,
         stats: true,
         raw: false,
+        compose: Compose::default(),
         criteria: Vec::new(),
         daemon: DaemonOptions::default(),
     };
@@ -218,9 +231,9 @@ impl Settings {
                 _ => return Err(format!("incorrect value `{text}' for --color")),
             },
             Id::MayCreate => self.may_create = true,
-            Id::Pcap | Id::Bare | Id::BadCsum => {
-                return Err("compose-packet is not supported yet".to_owned());
-            }
+            Id::Pcap => self.compose.pcap = true,
+            Id::Bare => self.compose.bare = true,
+            Id::BadCsum => self.compose.bad_csum = true,
             _ => self.flag(id),
         }
         Ok(())

@@ -50,7 +50,7 @@ fn vport_name(config: &TunnelConfig) -> String {
     let prefix = match &*config.kind {
         "vxlan" => "vxlan_sys",
         "geneve" => "genev_sys",
-        _ => return "gre_sys".to_owned(),
+        kind => return format!("{kind}_sys"),
     };
     format!("{prefix}_{}", config.dst_port)
 }
@@ -328,6 +328,7 @@ mod tests {
         assert_eq!(vport_name(&config("vxlan", 4789, false)), "vxlan_sys_4789");
         assert_eq!(vport_name(&config("geneve", 6081, false)), "genev_sys_6081");
         assert_eq!(vport_name(&config("gre", 0, false)), "gre_sys");
+        assert_eq!(vport_name(&config("ip6erspan", 0, false)), "ip6erspan_sys");
         let mut tunnels = Tunnels::default();
         let vport = Vport {
             port: DpPort(1),

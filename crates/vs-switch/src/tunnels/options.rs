@@ -4,28 +4,26 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use net_flow::text::num::c_int;
-use of_xlate::{DEFAULT_TTL, Local, PacketTypeMode, TunnelConfig, TunnelCsum, TunnelKey};
+use of_xlate::{
+    DEFAULT_TTL, ErspanConfig, Local, PacketTypeMode, TunnelConfig, TunnelCsum, TunnelKey,
+};
 
 /// Types of tunnels that can be set up.
-const KINDS: [&str; 3] = ["geneve", "gre", "vxlan"];
+const KINDS: [&str; 6] = ["erspan", "geneve", "gre", "ip6erspan", "ip6gre", "vxlan"];
 
 /// Types of tunnels that are known, but not there yet.
-const LATER: [&str; 8] = [
-    "bareudp",
-    "erspan",
-    "gtpu",
-    "ip6erspan",
-    "ip6gre",
-    "lisp",
-    "srv6",
-    "stt",
-];
+const LATER: [&str; 5] = ["bareudp", "gtpu", "lisp", "srv6", "stt"];
 
 /// UDP ports of protocols (RFC 7348, RFC 8926).
 const VXLAN_PORT: u16 = 4789;
 const GENEVE_PORT: u16 = 6081;
 
 const DSCP: u64 = 0xfc;
+
+/// The largest index of ERSPAN version 1.
+const ERSPAN_MAX_INDEX: u64 = 0xf_ffff;
+/// The largest hardware id of ERSPAN version 2.
+const ERSPAN_MAX_HARDWARE_ID: u64 = 0x3f;
 
 /// Whether interfaces of this type are tunnels.
 pub(crate) fn is_tunnel(kind: &str) -> bool {
@@ -105,7 +103,8 @@ impl<'a> Reader<'a> {
             self.option(key, value)?;
         }
         let has_csum = self.config.csum != TunnelCsum::ByProtocol;
-        if &*self.config.kind == "gre" && !has_csum {
+        let is_udp = matches!(&*self.config.kind, "geneve" | "vxlan");
+        if !is_udp && !has_csum {
             self.config.csum = TunnelCsum::Without;
         }
         self.mode()?;
@@ -142,18 +141,21 @@ impl<'a> Reader<'a> {
             "dst_port" if default_port(&kind) != 0 => {
                 self.config.dst_port = leading_number(value) as u16;
             }
-            "csum" => {
+            "csum" if !self.config.is_erspan() => {
                 self.config.csum = match value {
                     "true" => TunnelCsum::Enabled,
                     "false" => TunnelCsum::Disabled,
                     _ => self.config.csum,
                 };
             }
-            "seq" if &*kind == "gre" => self.config.sequence = value == "true",
+            "seq" if kind.ends_with("gre") => self.config.sequence = value == "true",
             "df_default" => self.config.dont_fragment = value != "false",
             "key" | "in_key" | "out_key" => {}
             "packet_type" => self.packet_type = Some(value),
             "exts" if &*kind == "vxlan" => self.extensions(value),
+            "erspan_ver" | "erspan_idx" | "erspan_dir" | "erspan_hwid" => {
+                self.erspan(key, value)?;
+            }
             "egress_pkt_mark" => {
                 self.config.egress_pkt_mark = Some(leading_number(value) as u32);
             }
@@ -161,6 +163,46 @@ impl<'a> Reader<'a> {
             "remote_cert" | "remote_name" | "psk" => {}
             _ if key.starts_with("ipsec_") => {}
             _ => self.say(&format!("unknown {kind} argument '{key}'")),
+        }
+        Some(())
+    }
+
+    /// An option of ERSPAN; none if its value is no good.
+    fn erspan(&mut self, key: &str, value: &str) -> Option<()> {
+        let erspan = &mut self.config.erspan;
+        let is_flow = value == "flow";
+        let hex = || c_int(value, 16).map_or(0, |n| n.magnitude);
+        let decimal = leading_number(value);
+        let (what, good) = match key {
+            "erspan_ver" if is_flow => {
+                *erspan = ErspanConfig {
+                    version: None,
+                    index: None,
+                    direction: None,
+                    hardware_id: None,
+                };
+                return Some(());
+            }
+            "erspan_ver" => {
+                erspan.version = Some(decimal as u8);
+                ("version", matches!(decimal, 1 | 2))
+            }
+            "erspan_idx" => {
+                erspan.index = (!is_flow).then(|| hex() as u32);
+                ("index", is_flow || hex() <= ERSPAN_MAX_INDEX)
+            }
+            "erspan_dir" => {
+                erspan.direction = (!is_flow).then_some(decimal as u8);
+                ("direction", is_flow || matches!(decimal, 0 | 1))
+            }
+            _ => {
+                erspan.hardware_id = (!is_flow).then(|| hex() as u8);
+                ("hardware ID", is_flow || hex() <= ERSPAN_MAX_HARDWARE_ID)
+            }
+        };
+        if !good {
+            self.say(&format!("invalid erspan {what}: {value}"));
+            return None;
         }
         Some(())
     }
@@ -303,11 +345,35 @@ pub(crate) fn shown(config: &TunnelConfig) -> BTreeMap<&'static str, String> {
         PacketTypeMode::LegacyL3 => options.insert("packet_type", "legacy_l3".to_owned()),
         PacketTypeMode::Aware => options.insert("packet_type", "ptap".to_owned()),
     };
+    if config.is_erspan() {
+        options.extend(shown_erspan(&config.erspan));
+    }
     if !config.dont_fragment {
         options.insert("df_default", "false".to_owned());
     }
     if let Some(mark) = config.egress_pkt_mark {
         options.insert("egress_pkt_mark", mark.to_string());
+    }
+    options
+}
+
+/// The options of ERSPAN that its version has.
+fn shown_erspan(erspan: &ErspanConfig) -> Vec<(&'static str, String)> {
+    let flow = || "flow".to_owned();
+    let hex = |value: Option<u32>| value.map_or_else(flow, |v| format!("{v:#x}"));
+    let Some(version) = erspan.version else {
+        let names = ["erspan_ver", "erspan_idx", "erspan_dir", "erspan_hwid"];
+        return names.map(|name| (name, flow())).into();
+    };
+    let mut options = vec![("erspan_ver", version.to_string())];
+    match version {
+        1 => options.push(("erspan_idx", hex(erspan.index))),
+        2 => {
+            let direction = erspan.direction.map_or_else(flow, |d| d.to_string());
+            options.push(("erspan_dir", direction));
+            options.push(("erspan_hwid", hex(erspan.hardware_id.map(u32::from))));
+        }
+        _ => {}
     }
     options
 }
@@ -346,6 +412,19 @@ mod tests {
                 "in_key=1 out_key=flow remote_ip=fc00::1 tos=0x4 ttl=inherit",
             ),
             (
+                "erspan",
+                "erspan_idx=0x7 erspan_ver=1 key=1 remote_ip=1.1.1.1",
+            ),
+            (
+                "ip6erspan",
+                "erspan_dir=1 erspan_hwid=0x3f erspan_ver=2 remote_ip=fc00::1",
+            ),
+            (
+                "erspan",
+                "erspan_dir=flow erspan_hwid=flow erspan_idx=flow erspan_ver=flow remote_ip=flow",
+            ),
+            ("ip6gre", "remote_ip=fc00::1 seq=true"),
+            (
                 "geneve",
                 "egress_pkt_mark=5 key=123 remote_ip=1.1.1.1 tos=inherit",
             ),
@@ -371,6 +450,26 @@ mod tests {
     #[test]
     fn bad_options_are_named() {
         for (kind, text, lines) in [
+            (
+                "erspan",
+                "erspan_ver=3 remote_ip=1.1.1.1",
+                "p1: invalid erspan version: 3",
+            ),
+            (
+                "erspan",
+                "erspan_idx=100000 remote_ip=1.1.1.1",
+                "p1: invalid erspan index: 100000",
+            ),
+            (
+                "erspan",
+                "erspan_dir=2 remote_ip=1.1.1.1",
+                "p1: invalid erspan direction: 2",
+            ),
+            (
+                "erspan",
+                "erspan_hwid=40 remote_ip=1.1.1.1",
+                "p1: invalid erspan hardware ID: 40",
+            ),
             (
                 "gre",
                 "",
