@@ -22,6 +22,7 @@ use net_netlink::{AttrWriter, errno as number_of};
 
 use crate::events::PortEvents;
 use crate::flow as flows;
+use crate::help;
 use crate::kernel::{Kernel, errno, error, lock};
 use crate::kind::{PortKind, type_of};
 use crate::links::Links;
@@ -606,6 +607,16 @@ impl Datapath for KernelDatapath {
     }
 
     fn execute(&self, execute: Execute) -> Result<(), Error> {
+        if help::needs_help(&execute.actions) {
+            let parts = help::divide(&execute.packet, &execute.key, &execute.actions);
+            return parts.into_iter().try_for_each(|(packet, actions)| {
+                self.execute(Execute {
+                    packet,
+                    key: execute.key.clone(),
+                    actions: actions.into(),
+                })
+            });
+        }
         let port = PortNo(execute.key.get(slot::IN_PORT) as u32);
         let actions = flows::encode_list(&self.shared, &execute.actions, port)?;
         if actions.is_empty() {

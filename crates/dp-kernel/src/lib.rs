@@ -8,6 +8,7 @@
 mod datapath;
 mod events;
 mod flow;
+mod help;
 mod kernel;
 mod kind;
 mod links;

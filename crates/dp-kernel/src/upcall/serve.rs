@@ -21,6 +21,7 @@ use net_packet::Packet;
 use super::item::Item;
 use super::queue::Group;
 use crate::flow::{encode, encode_list};
+use crate::help;
 use crate::kernel::errno;
 use crate::shared::Shared;
 
@@ -108,10 +109,31 @@ impl Server {
         };
         let verdict = switch.upcall(&asked, now);
         if !verdict.actions.is_empty() {
-            self.execute(shared, (upcall, pid), &key, &verdict.actions);
+            self.send_back(shared, (upcall, pid), &key, &verdict.actions);
         }
         let wanted = upcall.why == Why::Miss && verdict.install;
         wanted.then(|| pending(upcall, key, &verdict))
+    }
+
+    /// Adds a packet to the train with what is to be done to it; what the kernel has no action for
+    /// is done before.
+    fn send_back(
+        &mut self,
+        shared: &Shared,
+        (upcall, pid): (&Upcall<'_>, u32),
+        key: &FlowKey,
+        actions: &Arc<[Action]>,
+    ) {
+        if !help::needs_help(actions) {
+            return self.execute(shared, (upcall, pid), key, actions);
+        }
+        for (packet, actions) in help::divide(upcall.packet, key, actions) {
+            let part = Upcall {
+                packet: &packet,
+                ..*upcall
+            };
+            self.execute(shared, (&part, pid), key, &actions.into());
+        }
     }
 
     fn execute(
