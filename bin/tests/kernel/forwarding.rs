@@ -195,3 +195,68 @@ fn tunnels_reach_the_other_side() {
         );
     }
 }
+
+#[test]
+fn actions_that_the_kernel_lacks() {
+    if skip("actions_that_the_kernel_lacks") {
+        return;
+    }
+    let running = start(&[]);
+    let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+    running.tool("ovs-ofctl", &["del-flows", "br0"]).unwrap();
+    // An address that nobody has answers for host2.
+    for rule in [
+        "priority=10,in_port=host1,arp,arp_tpa=10.1.1.9,actions=set_field:10.1.1.2->arp_tpa,normal",
+        "priority=10,in_port=host2,arp,arp_op=2,actions=set_field:10.1.1.9->arp_spa,normal",
+        "priority=10,in_port=host1,ip,nw_dst=10.1.1.9,actions=mod_nw_dst:10.1.1.2,normal",
+        "priority=10,in_port=host2,ip,actions=mod_nw_src:10.1.1.9,normal",
+        "priority=1,actions=normal",
+    ] {
+        running
+            .tool("ovs-ofctl", &["add-flow", "br0", rule])
+            .unwrap();
+    }
+    let nobody = std::net::Ipv4Addr::new(10, 1, 1, 9);
+    let interval = std::time::Duration::from_millis(20);
+    let answers = || one.ping(nobody, 3, interval).unwrap().len();
+    until("the address is answered", || answers() == 3);
+    let packet_out = [
+        "packet-out",
+        "br0",
+        "in_port=controller packet=ffffffffffff0202020202020806000108000604000102020202020a0a01010b\
+         0000000000000a010102 actions=set_field:10.1.1.12->arp_spa,output:host2",
+    ];
+    running.tool("ovs-ofctl", &packet_out).unwrap();
+    assert!(
+        !running.report().contains("packet-out could not"),
+        "{}",
+        running.report()
+    );
+    drop(two);
+}
+
+#[test]
+fn packets_longer_than_a_tunnel_takes() {
+    if skip("packets_longer_than_a_tunnel_takes") {
+        return;
+    }
+    let running = start(&[]);
+    let _one = host(&running, 1, &[]);
+    let mtu = |device: &str| {
+        let text = inside(&running, "/usr/sbin/ip", &["-o", "link", "show", device]);
+        let mut words = text.split_whitespace().skip_while(|w| *w != "mtu");
+        words.nth(1).and_then(|n| n.parse::<u32>().ok())
+    };
+    let set = |device: &str, mtu: &str| {
+        let args = ["link", "set", "dev", device, "mtu", mtu];
+        inside(&running, "/usr/sbin/ip", &args);
+    };
+    // Somebody makes room for a tunnel's header, and it stays.
+    set("br0", "1450");
+    let _two = host(&running, 2, &[]);
+    vsctl(&running, &["set", "bridge", "br0", "other_config:x=1"]);
+    assert_eq!(mtu("br0"), Some(1450));
+    // What does not fit in is cut down, and a new smallest is everybody's.
+    set("host1", "1400");
+    until("the bridge follows", || mtu("br0") == Some(1400));
+}

@@ -1,5 +1,6 @@
 //! Our daemons with the kernel's datapath, in `cargo xtask vm`.
 
+mod conntrack;
 mod forwarding;
 mod restart;
 mod soak;

@@ -305,6 +305,10 @@ fn metadata(state: &FrozenState, key: &FlowKey) -> Match {
         slot::TUN_FLAGS,
         slot::TUN_GBP_ID,
         slot::TUN_GBP_FLAGS,
+        slot::TUN_ERSPAN_VER,
+        slot::TUN_ERSPAN_IDX,
+        slot::TUN_ERSPAN_DIR,
+        slot::TUN_ERSPAN_HWID,
     ] {
         copy(frozen, tunnel);
     }
@@ -317,17 +321,32 @@ fn metadata(state: &FrozenState, key: &FlowKey) -> Match {
         slot::CT_ZONE,
         slot::CT_MARK,
         slot::CT_LABEL,
-        slot::CT_NW_PROTO,
-        slot::CT_NW_SRC,
-        slot::CT_NW_DST,
-        slot::CT_IPV6_SRC,
-        slot::CT_IPV6_DST,
-        slot::CT_TP_SRC,
-        slot::CT_TP_DST,
     ] {
         copy(key, own);
     }
+    if key.get(slot::CT_STATE) != 0 {
+        connection_fields(&mut fields, key);
+    }
     fields
+}
+
+/// The tuple of the connection that a tracked packet belongs to, and the Ethernet type, which says how
+/// to read it.
+fn connection_fields(fields: &mut Match, key: &FlowKey) {
+    let ethertype = key.get(slot::ETH_TYPE);
+    fields.set(slot::ETH_TYPE, ethertype);
+    let addresses = match ethertype as u16 {
+        eth_type::IPV4 => [slot::CT_NW_SRC, slot::CT_NW_DST],
+        eth_type::IPV6 => [slot::CT_IPV6_SRC, slot::CT_IPV6_DST],
+        _ => return,
+    };
+    if key.get(slot::CT_NW_PROTO) == 0 {
+        return;
+    }
+    let upper = [slot::CT_NW_PROTO, slot::CT_TP_SRC, slot::CT_TP_DST];
+    for slot in addresses.into_iter().chain(upper) {
+        fields.set(slot, key.get(slot));
+    }
 }
 
 /// The mask of a flow that matches every field of `key`.
@@ -389,4 +408,35 @@ fn exact_mask(key: &FlowKey) -> FlowMask {
         }
     }
     mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tracked_packet_tells_its_connection_whole() {
+        let mut key = FlowKey::new();
+        key.set(slot::ETH_TYPE, u128::from(eth_type::IPV4));
+        for (slot, value) in [
+            (slot::CT_STATE, 0x22),
+            (slot::CT_NW_SRC, 0x0a01_0101),
+            (slot::CT_NW_DST, 0x0a01_0102),
+            (slot::CT_NW_PROTO, 17),
+            (slot::CT_TP_SRC, 1),
+        ] {
+            key.set(slot, value);
+        }
+        let mut fields = Match::any();
+        connection_fields(&mut fields, &key);
+        // A port of zero is one, too, and without the Ethernet type nobody could read the rest.
+        for slot in [slot::CT_TP_DST, slot::ETH_TYPE, slot::CT_NW_SRC] {
+            assert_eq!(fields.mask().get(slot), slot.max());
+        }
+        assert_eq!(fields.mask().get(slot::CT_IPV6_SRC), 0);
+        key.set(slot::CT_NW_PROTO, 0);
+        let mut fields = Match::any();
+        connection_fields(&mut fields, &key);
+        assert_eq!(fields.mask().get(slot::CT_NW_SRC), 0);
+    }
 }
