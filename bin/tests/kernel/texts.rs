@@ -51,3 +51,29 @@ fn flows_look_as_in_the_original() {
         assert_eq!(ours, theirs);
     }
 }
+
+#[test]
+fn the_cache_of_masks_has_a_size() {
+    if skip("the_cache_of_masks_has_a_size") {
+        return;
+    }
+    let running = start(&[]);
+    let set = |cache: &str, size: &str| {
+        running.appctl(&["dpctl/cache-set-size", "ovs-system", cache, size])
+    };
+    for (size, now) in [("0", "0"), ("300", "512"), ("256", "256")] {
+        let wanted = format!("Setting cache size successful, new size {now}\n");
+        assert_eq!(set("masks-cache", size).unwrap(), wanted);
+        let shown = running.appctl(&["dpctl/cache-get-size"]).unwrap();
+        assert!(
+            shown.contains(&format!("masks-cache: size:{now}\n")),
+            "{shown}"
+        );
+    }
+    let why = |cache: &str, size: &str| set(cache, size).unwrap_err().to_string();
+    assert!(why("masks-cache", "80000").contains("Numerical result out of range"));
+    assert!(why("dummy", "0").contains("Cache name \"dummy\" not found on dpif"));
+    // What the datapath could do before it still can.
+    let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+    assert_eq!(answered(&one, &two, 3), 3, "{}", running.report());
+}

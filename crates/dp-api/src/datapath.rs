@@ -272,6 +272,14 @@ pub trait Datapath: Send + Sync {
     /// What it has counted.
     fn stats(&self) -> DatapathStats;
 
+    /// Changes the number of entries of its cache of masks, if its [`stats`](Self::stats) tell of one.
+    ///
+    /// # Errors
+    /// It has none, or cannot be made so large.
+    fn set_masks_cache_size(&self, _size: u32) -> Result<(), Error> {
+        Err(Error::Unsupported("there is no cache of masks".to_owned()))
+    }
+
     /// Its connection tracker, if it has one.
     fn conntrack(&self) -> Option<&dyn Conntrack> {
         None

@@ -234,7 +234,7 @@ fn cache_lines(masks: Option<u32>) -> String {
     })
 }
 
-/// The sizes of a datapath's caches: none of ours can be set.
+/// The sizes of a datapath's caches.
 fn show_caches(call: &mut Call<'_>, datapath: &Arc<dyn Datapath>) {
     let size = datapath.stats().masks_cache_size;
     call.print(full_name(datapath) + ":\n" + &cache_lines(size));
@@ -255,13 +255,27 @@ pub(crate) fn cache_get_size(call: &mut Call<'_>) -> Outcome {
 
 pub(crate) fn cache_set_size(call: &mut Call<'_>) -> Outcome {
     let (name, size) = (call.operands[0], call.operands[2]);
-    if size.parse::<u32>().is_err() {
+    let Ok(size) = size.parse::<u32>() else {
         return call.fail_with("size is malformed", INVALID);
+    };
+    let datapath = match call.try_open(name) {
+        Ok(datapath) => datapath,
+        Err(why) => return call.fail_with(&format!("Opening datapath {name} failed"), &why),
+    };
+    if datapath.stats().masks_cache_size.is_none() {
+        return call.fail_with("Setting caches not supported", "Operation not supported");
     }
-    if let Err(why) = call.try_open(name) {
-        return call.fail_with(&format!("Opening datapath {name} failed"), &why);
+    let cache = call.operands[1];
+    if cache != "masks-cache" {
+        let what = format!("Cache name \"{cache}\" not found on dpif");
+        return call.fail_with(&what, INVALID);
     }
-    call.fail_with("Setting caches not supported", "Operation not supported")
+    if let Err(error) = datapath.set_masks_cache_size(size) {
+        return call.fail_with("Setting cache size failed", &errno(&error, NO_DEVICE));
+    }
+    let now = datapath.stats().masks_cache_size.unwrap_or(size);
+    call.print(format!("Setting cache size successful, new size {now}\n"));
+    Ok(())
 }
 
 #[cfg(test)]

@@ -750,6 +750,25 @@ impl Datapath for KernelDatapath {
         }
     }
 
+    fn set_masks_cache_size(&self, size: u32) -> Result<(), Error> {
+        let kernel = &self.shared.kernel;
+        let (family, dp) = (kernel.families.datapath, self.shared.dp);
+        let change = || {
+            let mut request = datapath::get_by_index(family, dp);
+            let (found, _) = kernel.ask(&mut request, datapath::Datapath::parse)?;
+            // A cache has a power of two of entries, or none.
+            let size = match size {
+                0 => 0,
+                size => size.checked_next_power_of_two().unwrap_or(u32::MAX),
+            };
+            let features = found.features;
+            kernel.execute(&mut datapath::set_masks_cache_size(
+                family, dp, features, size,
+            ))
+        };
+        change().map_err(|e: io::Error| error(&e))
+    }
+
     fn conntrack(&self) -> Option<&dyn Conntrack> {
         Some(&self.tracker)
     }

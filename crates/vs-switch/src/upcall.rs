@@ -316,12 +316,7 @@ fn metadata(state: &FrozenState, key: &FlowKey) -> Match {
     if !state.conntracked {
         return fields;
     }
-    for own in [
-        slot::CT_STATE,
-        slot::CT_ZONE,
-        slot::CT_MARK,
-        slot::CT_LABEL,
-    ] {
+    for own in [slot::CT_STATE, slot::CT_ZONE, slot::CT_MARK, slot::CT_LABEL] {
         copy(key, own);
     }
     if key.get(slot::CT_STATE) != 0 {

@@ -136,9 +136,11 @@ pub fn set(family: u16, dp: u32, features: u32, per_cpu: Option<&[u32]>) -> Buil
     builder
 }
 
-/// Changes the number of entries of the cache of masks.
-pub fn set_masks_cache_size(family: u16, dp: u32, size: u32) -> Builder {
+/// Changes the number of entries of the cache of masks.  `features` are those that the datapath has: what a
+/// request does not name is taken away.
+pub fn set_masks_cache_size(family: u16, dp: u32, features: u32, size: u32) -> Builder {
     let mut builder = begin(family, cmd::SET, VERSION, nl::ACK, dp);
+    builder.put_u32(USER_FEATURES, features);
     builder.put_u32(MASKS_CACHE_SIZE, size);
     builder
 }
