@@ -8,6 +8,7 @@ use of_wire::{Body, ErrorCode, Message, Version};
 
 use crate::bridge::dispatch::Asked;
 use crate::bridge::flows::update_counters_for;
+use crate::bridge::queries::ACTIONS_10;
 use crate::bridge::{Bridge, Facts};
 use crate::conn::ConnId;
 use crate::group::GroupEntry;
@@ -17,8 +18,18 @@ use crate::tables::{Change, Changes};
 const CAPABILITIES: u32 = 0x7;
 /// Reason of a forwarded group-mod.
 const REASON_GROUP_MOD: u8 = 0;
-/// The actions of OpenFlow 1.1 and later that buckets may have, and `move` (28).
-const ACTIONS: u32 = 0x13ff_e7ff;
+/// The actions that buckets may have, as a version numbers them: all that it has, but for those that copy
+/// TTLs.
+const fn actions(version: Version) -> u32 {
+    match version {
+        Version::V10 => ACTIONS_10,
+        Version::V11 => 0x01ff_e7ff,
+        // Fields are set by one action.
+        Version::V12 | Version::V13 | Version::V14 => 0x03ff_8001,
+        // And copied.
+        Version::V15 => 0x13ff_8001,
+    }
+}
 
 impl Bridge {
     pub(super) fn handle_group_mod(
@@ -128,7 +139,7 @@ impl Bridge {
             types,
             capabilities: CAPABILITIES,
             max_groups: [of_wire::message::GROUP_MAX; 4],
-            actions: [ACTIONS; 4],
+            actions: [actions(asked.version); 4],
         };
         let body = Body::GroupFeaturesReply(Box::new(features));
         self.reply(asked.conn, &asked.answer(body));

@@ -23,7 +23,7 @@ const CAPABILITIES_11: u32 = 0xcf;
 /// Those of OpenFlow 1.2, and bundles.
 const CAPABILITIES_14: u32 = 0x24f;
 /// All actions of OpenFlow 1.0.
-const ACTIONS_10: u32 = 0xfff;
+pub(super) const ACTIONS_10: u32 = 0xfff;
 
 /// Entries in one message: so few that the message stays below 64 kB in every version.
 const PORTS_PER_MESSAGE: usize = 400;

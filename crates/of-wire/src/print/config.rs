@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Style, port, put_bits, put_hex_dump};
+use super::table::action_names;
+use super::{Style, c_hex, port, put_bits, put_hex_dump};
 use crate::message::{
     AsyncConfig, AsyncKind, Body, BundleControl, ControllerRole, Features, PacketInFormat,
     SwitchConfig,
@@ -10,22 +11,6 @@ use crate::message::{
 use crate::version::{Version, VersionSet};
 
 pub(super) const BUNDLE_FLAGS: &[(u32, &str)] = &[(1, "atomic"), (2, "ordered")];
-
-/// Names of the actions of OpenFlow 1.0, by number.
-const OF10_ACTIONS: [&str; 12] = [
-    "output",
-    "set_vlan_vid",
-    "set_vlan_pcp",
-    "strip_vlan",
-    "mod_dl_src",
-    "mod_dl_dst",
-    "mod_nw_src",
-    "mod_nw_dst",
-    "mod_nw_tos",
-    "mod_tp_src",
-    "mod_tp_dst",
-    "enqueue",
-];
 
 fn put_versions(out: &mut String, versions: VersionSet) {
     out.push_str("\n version bitmap: ");
@@ -63,11 +48,8 @@ fn put_features(out: &mut String, f: &Features, version: Version) {
     out.push('\n');
     if f.actions & 0xfff != 0 {
         out.push_str("actions:");
-        // In the order of the list of all actions, where enqueue stands second.
-        for n in [0, 11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10] {
-            if f.actions >> n & 1 != 0 {
-                let _ = write!(out, " {}", OF10_ACTIONS[n]);
-            }
+        for name in action_names(f.actions, version) {
+            let _ = write!(out, " {name}");
         }
         out.push('\n');
     }
@@ -179,7 +161,8 @@ fn put_bundle_control(out: &mut String, b: BundleControl) {
     } else {
         "REPLY"
     };
-    let _ = write!(out, "\n bundle_id={:#x} type={name}_{half} flags=", b.id);
+    let id = c_hex(b.id);
+    let _ = write!(out, "\n bundle_id={id} type={name}_{half} flags=");
     put_bits(out, u32::from(b.flags), BUNDLE_FLAGS);
 }
 

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use net_flow::Names;
 use net_flow::text::value::{self, put_port};
 
+use super::c_hex;
 use super::flow::put_duration;
-use super::table::ACTIONS;
+use super::table::action_names;
 use crate::action::put_actions;
 use crate::message::{
     BUCKET_ALL, BUCKET_FIRST, BUCKET_LAST, Body, Bucket, GROUP_ALL, GROUP_ANY, Group, GroupCommand,
@@ -36,7 +37,7 @@ pub(super) fn put(out: &mut String, body: &Body, version: Version, names: &Names
             }
         }
         Body::GroupFeaturesRequest => {}
-        Body::GroupFeaturesReply(features) => put_features(out, features),
+        Body::GroupFeaturesReply(features) => put_features(out, features, version),
         _ => return false,
     }
     true
@@ -162,7 +163,7 @@ fn put_stats(out: &mut String, s: &GroupStats) {
     }
 }
 
-fn put_features(out: &mut String, f: &GroupFeatures) {
+fn put_features(out: &mut String, f: &GroupFeatures, version: Version) {
     let _ = write!(
         out,
         "\n Group table:\n    Types:  0x{:x}\n    Capabilities:  0x{:x}\n",
@@ -177,19 +178,12 @@ fn put_features(out: &mut String, f: &GroupFeatures) {
             GroupType::FastFailover => "fast failover",
             kind => kind.name(),
         };
-        let hex = |value: u32| match value {
-            0 => "0".to_owned(),
-            value => format!("{value:#x}"),
-        };
         let _ = write!(
             out,
             "    {name} group:\n       max_groups={}\n       actions: ",
-            hex(f.max_groups[n])
+            c_hex(f.max_groups[n])
         );
-        let set = ACTIONS
-            .iter()
-            .filter(|(bit, _)| f.actions[n] >> bit & 1 != 0);
-        let names: Vec<&str> = set.map(|(_, name)| *name).collect();
+        let names: Vec<&str> = action_names(f.actions[n], version).collect();
         out.push_str(if names.is_empty() { "(none)" } else { "" });
         out.push_str(&names.join(" "));
         out.push('\n');

@@ -31,6 +31,14 @@ pub struct Style<'a> {
     pub verbosity: u8,
 }
 
+/// A number as C's `%#x` writes it: zero has no prefix.
+fn c_hex(value: u32) -> String {
+    match value {
+        0 => "0".to_owned(),
+        value => format!("{value:#x}"),
+    }
+}
+
 /// Appends a dump of bytes in lines of 16: offset, hexadecimal, and characters if `ascii`.
 pub fn put_hex_dump(out: &mut String, bytes: &[u8], ascii: bool) {
     for (line, chunk) in bytes.chunks(16).enumerate() {
@@ -208,7 +216,7 @@ fn put_body(out: &mut String, m: &Message, kind: Kind, bytes: &[u8], style: Styl
         Body::PacketIn(m) => packet::put_packet_in(out, m, style),
         Body::PacketOut(m) => packet::put_packet_out(out, m, style),
         Body::BundleAdd { id, flags, message } => {
-            let _ = write!(out, "\n bundle_id={id:#x} flags=");
+            let _ = write!(out, "\n bundle_id={} flags=", c_hex(*id));
             put_bits(out, u32::from(*flags), config::BUNDLE_FLAGS);
             out.push('\n');
             // Kept as bytes in the outer message, behind 8 bytes of its own.

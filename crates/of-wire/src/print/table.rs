@@ -37,6 +37,35 @@ pub(super) const ACTIONS: [(u32, &str); 25] = [
     (21, "set_queue"),
 ];
 
+/// Actions of OpenFlow 1.0 by number, in that order.
+const ACTIONS10: [(u32, &str); 12] = [
+    (0, "output"),
+    (11, "enqueue"),
+    (1, "set_vlan_vid"),
+    (2, "set_vlan_pcp"),
+    (3, "strip_vlan"),
+    (4, "mod_dl_src"),
+    (5, "mod_dl_dst"),
+    (6, "mod_nw_src"),
+    (7, "mod_nw_dst"),
+    (8, "mod_nw_tos"),
+    (9, "mod_tp_src"),
+    (10, "mod_tp_dst"),
+];
+
+/// The names of a set of actions as `version` numbers them.
+pub(super) fn action_names(
+    set: u32,
+    version: Version,
+) -> impl Iterator<Item = &'static str> + Clone {
+    let all: &[_] = match version {
+        Version::V10 => &ACTIONS10,
+        _ => &ACTIONS,
+    };
+    let is_in = move |(bit, _): &&(u32, &str)| set >> bit & 1 != 0;
+    all.iter().filter(is_in).map(|(_, name)| *name)
+}
+
 /// Instructions by number, in the order in which they are listed.
 const INSTRUCTIONS: [(u32, &str); 6] = [
     (6, "meter"),
