@@ -1,14 +1,16 @@
 //! Flows as text, from a file or a command line.
 
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
-use net_flow::Names;
-use of_wire::text::{FlowCommand, ParsedFlow, parse_flow};
+use net_flow::{Formats, Names};
+use of_wire::group_text::{GroupTextCommand, parse_group_mod};
+use of_wire::message::GroupCommand;
+use of_wire::text::{FlowCommand, parse_flow};
 use of_wire::version::formats_of;
 use of_wire::{Body, Dialect, Message, Version};
 
 use crate::openflow::decode;
 
-/// Parses a flow of OpenFlow, and a datapath's flow and actions.
+/// Parses a flow and a group of OpenFlow, and a datapath's flow and actions.
 ///
 /// # Panics
 /// When an error cannot be shown under the text that it is about, when a flow is not
@@ -20,24 +22,33 @@ pub fn flow_text(bytes: &[u8]) {
     };
     for command in [FlowCommand::FirstWord, FlowCommand::Stats] {
         match parse_flow(text, command, &Names::default()) {
-            Ok(flow) => send(&flow),
+            Ok(flow) => send(&Body::FlowMod(Box::new(flow.flow)), flow.formats),
             Err(error) => {
                 assert!(!error.to_string().is_empty());
                 let _ = error.explain(text);
             }
         }
     }
+    for command in [
+        GroupTextCommand::FirstWord,
+        GroupTextCommand::Fixed(GroupCommand::Add),
+        GroupTextCommand::Fixed(GroupCommand::InsertBucket),
+    ] {
+        if let Ok((request, formats)) = parse_group_mod(text, command, &Names::default()) {
+            send(&Body::GroupMod(Box::new(request)), formats);
+        }
+    }
     datapath_flow(text);
     datapath_actions(text);
 }
 
-fn send(parsed: &ParsedFlow) {
+fn send(body: &Body, formats: Formats) {
     for version in Version::ALL {
-        if !formats_of(version).intersects(parsed.formats) {
+        if !formats_of(version).intersects(formats) {
             continue;
         }
         let dialect = Dialect::of(version);
-        let message = Message::new(version, 1, Body::FlowMod(Box::new(parsed.flow.clone())));
+        let message = Message::new(version, 1, body.clone());
         let written = message.encode(dialect);
         decode(&written);
     }

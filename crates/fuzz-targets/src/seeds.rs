@@ -9,6 +9,8 @@ use of_wire::{Body, Dialect, Message, Version};
 
 /// Flows that were recorded from Open vSwitch, in text and in bytes: see `of-wire`.
 const RECORDED: &str = include_str!("../../of-wire/tests/golden.txt");
+/// The same of groups.
+const GROUPS: &str = include_str!("../../of-wire/tests/groups.txt");
 
 /// The inputs that a target begins with: the files of its folder under `seeds`, with their
 /// names, and what can be made of other tests' recordings.
@@ -45,7 +47,9 @@ fn files(target: &str) -> io::Result<Vec<PathBuf>> {
 
 fn recorded_texts() -> Vec<Vec<u8>> {
     let flows = RECORDED.lines().filter_map(|l| l.strip_prefix("flow "));
-    flows.map(|flow| flow.as_bytes().to_vec()).collect()
+    let groups = GROUPS.lines().filter_map(|l| l.strip_prefix("add-group "));
+    let texts = flows.chain(groups);
+    texts.map(|text| text.as_bytes().to_vec()).collect()
 }
 
 fn recorded_messages() -> Vec<Vec<u8>> {
@@ -55,7 +59,8 @@ fn recorded_messages() -> Vec<Vec<u8>> {
         let byte = |d: &[u8]| u8::from_str_radix(std::str::from_utf8(d).ok()?, 16).ok();
         digits.map(byte).collect::<Option<Vec<u8>>>()
     };
-    RECORDED.lines().filter_map(bytes).collect()
+    let lines = RECORDED.lines().chain(GROUPS.lines());
+    lines.filter_map(bytes).collect()
 }
 
 /// The flow texts as messages of every version.
