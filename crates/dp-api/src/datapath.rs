@@ -208,6 +208,14 @@ pub trait Datapath: Send + Sync {
     /// There is no such flow.
     fn flow_del(&self, ufid: Ufid) -> Result<FlowStats, Error>;
 
+    /// Removes flows as [`Datapath::flow_del`] does, by as few calls of the kernel as possible, and
+    /// tells `visit` of each what it had counted.
+    fn flow_del_all(&self, ufids: &[Ufid], visit: &mut dyn FnMut(Ufid, Result<FlowStats, Error>)) {
+        for ufid in ufids {
+            visit(*ufid, self.flow_del(*ufid));
+        }
+    }
+
     /// One flow.
     ///
     /// # Errors

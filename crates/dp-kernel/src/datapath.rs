@@ -29,6 +29,7 @@ use crate::links::Links;
 use crate::manage::{get, has_per_cpu, make};
 use crate::ports::Port;
 use crate::probe::{Prober, everything};
+use crate::removal;
 use crate::shared::{Shared, Switch};
 use crate::tracker::Tracker;
 use crate::upcall::dispatch::Dispatcher;
@@ -65,7 +66,7 @@ fn no_port(port: PortNo) -> Error {
     Error::NotFound(format!("no port {port}"))
 }
 
-fn no_flow(ufid: Ufid) -> Error {
+pub(crate) fn no_flow(ufid: Ufid) -> Error {
     Error::NotFound(format!("no flow {ufid}"))
 }
 
@@ -549,6 +550,15 @@ impl Datapath for KernelDatapath {
             Ok(stats) => Ok(flows::stats(&self.shared, &stats)),
             Err(e) if number_of(&e) == Some(errno::ENOENT) => Err(no_flow(ufid)),
             Err(e) => Err(error(&e)),
+        }
+    }
+
+    fn flow_del_all(&self, ufids: &[Ufid], visit: &mut dyn FnMut(Ufid, Result<FlowStats, Error>)) {
+        for chunk in ufids.chunks(removal::CHUNK) {
+            let mut keyed = lock(&self.keyed);
+            let chunk: Vec<_> = chunk.iter().map(|u| (*u, keyed.remove(u))).collect();
+            drop(keyed);
+            removal::remove(&self.shared, &chunk, visit);
         }
     }
 

@@ -15,6 +15,7 @@ mod links;
 mod manage;
 mod ports;
 mod probe;
+mod removal;
 mod shared;
 mod tracker;
 mod upcall;

@@ -50,18 +50,19 @@ impl PacketInbox {
         self.port_id
     }
 
-    /// Takes messages that wait, as many as `room` holds, and hands each to `visit`.
+    /// Takes messages that wait, `most` or as many as `room` holds, and hands each to `visit`.
     ///
     /// # Errors
     /// As the kernel gives them.
     pub fn receive(
         &self,
         room: &mut Inbox,
+        most: usize,
         mut visit: impl FnMut(&Message<'_>),
     ) -> io::Result<Received> {
         let mut received = Received::default();
         loop {
-            match room.receive(self.fd.as_fd()) {
+            match room.receive(self.fd.as_fd(), most) {
                 Ok(messages) => {
                     received.messages = messages;
                     break;

@@ -59,19 +59,24 @@ impl Inbox {
         }
     }
 
-    /// Takes the messages that wait in a socket, as many as there is room for; never blocks.
-    /// Returns how many came; those of the last call are gone.
+    /// Takes the messages that wait in a socket, `most` or as many as there is room for; never
+    /// blocks.  Returns how many came; those of the last call are gone.
     ///
     /// # Errors
     /// As the kernel gives them: errno 105 (no buffer space) once after it lost messages.
-    pub fn receive(&mut self, fd: BorrowedFd<'_>) -> io::Result<usize> {
+    pub fn receive(&mut self, fd: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
         self.came.clear();
         let mut vectors: [MaybeUninit<libc::iovec>; MAX_MESSAGES] =
             [MaybeUninit::uninit(); MAX_MESSAGES];
         let mut messages: [MaybeUninit<libc::mmsghdr>; MAX_MESSAGES] =
             [MaybeUninit::uninit(); MAX_MESSAGES];
         let mut count = 0;
-        for (slot, room) in self.arena.chunks_exact_mut(self.room).enumerate() {
+        for (slot, room) in self
+            .arena
+            .chunks_exact_mut(self.room)
+            .take(most)
+            .enumerate()
+        {
             let vector = vectors[slot].write(libc::iovec {
                 iov_base: room.as_mut_ptr().cast(),
                 iov_len: room.len(),
@@ -131,14 +136,15 @@ mod tests {
     fn messages_come_together() {
         let (one, other) = UnixDatagram::pair().unwrap();
         let mut inbox = Inbox::new(3, 8);
-        assert_eq!(inbox.receive(other.as_fd()).unwrap(), 0);
+        assert_eq!(inbox.receive(other.as_fd(), 9).unwrap(), 0);
         for message in [&b"first"[..], b"too long for it", b"third", b"fourth"] {
             one.send(message).unwrap();
         }
-        assert_eq!(inbox.receive(other.as_fd()).unwrap(), 3);
+        assert_eq!(inbox.receive(other.as_fd(), 9).unwrap(), 3);
         let came: Vec<_> = inbox.iter().collect();
         assert_eq!(came, [Some(&b"first"[..]), None, Some(b"third")]);
-        assert_eq!(inbox.receive(other.as_fd()).unwrap(), 1);
+        one.send(b"fifth").unwrap();
+        assert_eq!(inbox.receive(other.as_fd(), 1).unwrap(), 1);
         assert_eq!(inbox.iter().collect::<Vec<_>>(), [Some(&b"fourth"[..])]);
     }
 }

@@ -126,6 +126,8 @@ pub(crate) enum Check {
     Keep,
     Modify,
     Delete,
+    /// It is not there any more.
+    Gone,
 }
 
 impl Backer {
@@ -189,6 +191,7 @@ impl Backer {
                 self.delete(ufid, now);
                 false
             }
+            Check::Gone => false,
         }
     }
 
@@ -208,11 +211,14 @@ impl Backer {
             .flow_counts(&mut |ufid, stats| flows.push((ufid, *stats)));
         let idle = self.idle_limit(flows.len());
         let mut kept = 0;
+        let mut unwanted = Vec::new();
         for (ufid, stats) in &flows {
-            if self.check_flow(*ufid, stats, &view, idle, now) {
-                kept += 1;
+            match self.check_flow(*ufid, stats, &view, idle, now) {
+                Check::Delete => unwanted.push(*ufid),
+                check => kept += usize::from(self.carry_out(*ufid, &check, now)),
             }
         }
+        self.delete_all(&unwanted, now);
         let dump = self.revalidator.dump;
         self.shared.megaflows.sweep(dump, now);
         self.shared.flows.store(kept, Ordering::Relaxed);
@@ -227,7 +233,8 @@ impl Backer {
         state.next = if kept == 0 && self.shared.megaflows.len() == 0 {
             Instant::MAX
         } else {
-            now + state.interval
+            // Many flows must not take the main loop's time from everything else.
+            (now + state.interval).max(state.not_before)
         };
     }
 
@@ -296,7 +303,7 @@ impl Backer {
         }
     }
 
-    /// Checks one flow.  Returns whether it stays.
+    /// Checks one flow.
     fn check_flow(
         &self,
         ufid: Ufid,
@@ -304,18 +311,18 @@ impl Backer {
         view: &SwitchView,
         idle: Option<Duration>,
         now: Instant,
-    ) -> bool {
+    ) -> Check {
         let dump = self.revalidator.dump;
         let mut shard = self.shared.megaflows.shard(ufid);
         if !shard.contains_key(&ufid) {
             drop(shard);
             if !self.adopt(ufid, now) {
-                return false;
+                return Check::Gone;
             }
             shard = self.shared.megaflows.shard(ufid);
         }
         let Some(megaflow) = shard.get_mut(&ufid) else {
-            return false;
+            return Check::Gone;
         };
         megaflow.seen = dump;
         let used = stats.used.unwrap_or(megaflow.created);
@@ -323,14 +330,13 @@ impl Backer {
         let is_current = self.shared.megaflows.is_current(megaflow, view.version);
         drop(shard);
         let is_idle = idle.is_none_or(|idle| used + idle <= now);
-        let check = if is_idle {
+        if is_idle {
             Check::Delete
         } else if !is_current {
             self.retranslate(ufid, view, now)
         } else {
             Check::Keep
-        };
-        self.carry_out(ufid, &check, now)
+        }
     }
 
     /// Translates a flow anew and takes note of what it depends on now.
@@ -452,6 +458,18 @@ impl Backer {
     /// The same; what it had counted, unless the datapath had no such flow.
     pub(crate) fn try_delete(&self, ufid: Ufid, now: Instant) -> Result<FlowStats, dp_api::Error> {
         let stats = self.datapath.flow_del(ufid);
+        self.deleted(ufid, &stats, now);
+        stats
+    }
+
+    /// Removes many flows.
+    fn delete_all(&self, ufids: &[Ufid], now: Instant) {
+        let visit = &mut |ufid, stats| self.deleted(ufid, &stats, now);
+        self.datapath.flow_del_all(ufids, visit);
+    }
+
+    /// A flow was removed from the datapath, or was not there any more.
+    fn deleted(&self, ufid: Ufid, stats: &Result<FlowStats, dp_api::Error>, now: Instant) {
         if log::log_enabled!(target: DPIF, log::Level::Debug) {
             let (name, stats) = (self.display_name(), stats.clone().unwrap_or_default());
             let stats = stats_text(&stats, now);
@@ -463,13 +481,12 @@ impl Backer {
             );
         }
         let Some(mut megaflow) = self.shared.megaflows.remove(ufid) else {
-            return stats;
+            return;
         };
         self.shared.view.load().recirc.linger(&megaflow.frozen);
         if let Ok(stats) = &stats {
             megaflow.credit(stats.packets, stats.bytes, stats.used.unwrap_or(now));
         }
-        stats
     }
 
     /// Removes every flow, after what they counted was credited.
@@ -480,9 +497,7 @@ impl Backer {
             ids.push(flow.ufid);
             true
         });
-        for ufid in ids {
-            self.delete(ufid, now);
-        }
+        self.delete_all(&ids, now);
         self.shared.megaflows.sweep(u64::MAX, now);
         self.shared.flows.store(0, Ordering::Relaxed);
         self.revalidator.current = 0;

@@ -33,8 +33,12 @@ const READ: usize = 32;
 /// Room for one message: a packet of 64 KiB, its key and what goes with it.
 const ROOM: usize = (64 << 10) + 4096;
 
-/// Messages that are read of one socket before others get their turn.
-const READ_MOST: usize = 128;
+/// Messages that are read of a socket of several ports before others get their turn.
+const READ_MOST: usize = 64;
+
+/// A port whose socket is its own has so many packets taken from it ahead of their turn: what waits
+/// there costs nothing when it is too much, and what was taken here would be dropped for its copy.
+const AHEAD: usize = 96;
 
 /// Upcalls after which the dispatcher hears of them, even if there is no pause.
 const REPORT: u64 = 1024;
@@ -182,12 +186,13 @@ impl Handler {
         };
         drop(sources);
         let pid = source.inbox.port_id();
+        let most = match source.port {
+            Some(port) => AHEAD.saturating_sub(self.queues.waiting(port)),
+            None => READ_MOST,
+        };
         let mut read = 0;
-        while read < READ_MOST {
-            // What would be dropped here can as well stay there, where dropping costs nothing.
-            if source.port.is_some_and(|port| !self.queues.has_room(port)) {
-                return;
-            }
+        while read < most {
+            let now = READ.min(most - read);
             let Self {
                 shared,
                 inbox,
@@ -195,9 +200,9 @@ impl Handler {
                 spare,
                 ..
             } = self;
-            let received = source
-                .inbox
-                .receive(inbox, |message| keep(shared, queues, spare, message, pid));
+            let received = source.inbox.receive(inbox, now, |message| {
+                keep(shared, queues, spare, message, pid)
+            });
             let received = match received {
                 Ok(received) => received,
                 Err(error) => {
@@ -212,7 +217,7 @@ impl Handler {
                 (self.on_overflow)();
             }
             read += received.messages;
-            if received.messages < READ {
+            if received.messages < now {
                 return;
             }
         }

@@ -53,6 +53,9 @@ pub(crate) struct Queues<T> {
     ports: HashMap<PortNo, Queue<T>>,
     /// Ports with items, in the order in which they are served.
     turn: VecDeque<PortNo>,
+    /// Ports that had none until now and go first: who sends little does not wait behind who
+    /// sends much.
+    fresh: VecDeque<PortNo>,
     waiting: usize,
 }
 
@@ -65,6 +68,7 @@ impl<T: Waiting> Queues<T> {
             limits,
             ports: HashMap::new(),
             turn: VecDeque::new(),
+            fresh: VecDeque::new(),
             waiting: 0,
         }
     }
@@ -72,6 +76,11 @@ impl<T: Waiting> Queues<T> {
     /// Items that wait.
     pub(crate) const fn len(&self) -> usize {
         self.waiting
+    }
+
+    /// Items of `port` that wait.
+    pub(crate) fn waiting(&self, port: PortNo) -> usize {
+        self.ports.get(&port).map_or(0, |q| q.items.len())
     }
 
     /// Whether there is room for another item of `port`.
@@ -87,7 +96,7 @@ impl<T: Waiting> Queues<T> {
             return false;
         }
         if queue.items.is_empty() {
-            self.turn.push_back(port);
+            self.fresh.push_back(port);
         }
         queue.items.push_back(item);
         self.waiting += 1;
@@ -95,23 +104,28 @@ impl<T: Waiting> Queues<T> {
     }
 
     /// Takes the next items: one flow of each port in turn, until a round is full or nothing
-    /// waits.
+    /// waits.  Ports that had nothing waiting come first.
     ///
     /// With an item go all others of its flow that wait, in the order in which they came: the flow
     /// can be installed behind them and they are not overtaken.  What that takes beyond the
     /// port's share is set against its next turns.
     pub(crate) fn round(&mut self) -> Vec<Group<T>> {
         let mut groups = Vec::new();
-        let mut taken = 0;
+        let (mut taken, mut first) = (0, 0);
         while taken < self.limits.round {
-            let Some(port) = self.turn.pop_front() else {
+            // Not more than half of a round, lest many of them leave nothing to the others.
+            let may = self.turn.is_empty() || first < self.limits.round.div_ceil(2);
+            let fresh = may.then(|| self.fresh.pop_front()).flatten();
+            first += usize::from(fresh.is_some());
+            let Some(port) = fresh.or_else(|| self.turn.pop_front()) else {
                 break;
             };
             let Some(queue) = self.ports.get_mut(&port) else {
                 continue;
             };
             // A port alone waits for nobody.
-            if queue.debt > 0 && !self.turn.is_empty() {
+            let is_alone = self.turn.is_empty() && self.fresh.is_empty();
+            if queue.debt > 0 && !is_alone {
                 queue.debt -= 1;
                 self.turn.push_back(port);
                 continue;
@@ -289,9 +303,35 @@ mod tests {
         let (quiet, _) = worst_wait(1, service);
         let (flooded, lost) = worst_wait(100, service);
         assert_eq!(lost, 0);
-        // The round that is being served, and the next.
-        let bound = service * 2 * Limits::default().round as u32;
+        // The round that is being served; then it comes first.
+        let bound = service * (Limits::default().round as u32 + 2);
         assert!(flooded <= bound, "{quiet:?} {flooded:?}");
+    }
+
+    #[test]
+    fn who_had_nothing_waiting_comes_first_and_leaves_room() {
+        let mut queues = Queues::new(LIMITS);
+        let push = |queues: &mut Queues<Item>, port, number| {
+            assert!(queues.push(PortNo(port), item(port, number, number)));
+        };
+        let ports = |queues: &mut Queues<Item>| -> Vec<u32> {
+            let items = queues.round().into_iter().flatten();
+            items.map(|i| i.port).collect()
+        };
+        for port in [1, 2] {
+            (0..4).for_each(|n| push(&mut queues, port, n));
+        }
+        assert_eq!(ports(&mut queues), [1, 2, 1, 2, 1, 2]);
+        push(&mut queues, 9, 0);
+        assert_eq!(ports(&mut queues), [9, 1, 2]);
+        for port in [1, 2] {
+            (0..4).for_each(|n| push(&mut queues, port, n));
+        }
+        assert_eq!(ports(&mut queues), [1, 2, 1, 2, 1, 2]);
+        // Many of them take half of a round.
+        (10..16).for_each(|port| push(&mut queues, port, 0));
+        assert_eq!(ports(&mut queues), [10, 11, 12, 1, 2, 13]);
+        assert_eq!(queues.len(), 2);
     }
 
     proptest! {
