@@ -9,9 +9,6 @@ use sys::netlink::Inbox;
 
 use crate::socket::{Protocol, grow, open, port_id};
 
-/// Bytes of packets that may wait.
-const WAITING: usize = 4 << 20;
-
 /// The error number of "No buffer space available".
 const ENOBUFS: i32 = 105;
 
@@ -34,13 +31,14 @@ pub struct Received {
 }
 
 impl PacketInbox {
-    /// Opens a socket in the network namespace of the calling thread.
+    /// Opens a socket in the network namespace of the calling thread, in which so many bytes of
+    /// packets may wait; the kernel counts some 2,500 for a short one.
     ///
     /// # Errors
     /// As the kernel gives them.
-    pub fn open() -> io::Result<Self> {
+    pub fn open(waiting: usize) -> io::Result<Self> {
         let fd = open(Protocol::Generic, SocketFlags::NONBLOCK)?;
-        grow(&fd, WAITING)?;
+        grow(&fd, waiting)?;
         let port_id = port_id(&fd)?;
         Ok(Self { fd, port_id })
     }

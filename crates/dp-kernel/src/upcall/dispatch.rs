@@ -33,6 +33,12 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How often the work of handlers is compared while ports have sockets of their own.
 const COMPARE: Duration = Duration::from_secs(1);
 
+/// Bytes of packets that may wait for a CPU's socket, which many ports share.
+const CPU_WAITING: usize = 4 << 20;
+
+/// The same for a port's own socket: what a flood leaves there is still to be served after it.
+const PORT_WAITING: usize = 1 << 20;
+
 /// Features that are always asked for.
 const FEATURES: u32 = datapath::feature::UNALIGNED | datapath::feature::VPORT_PIDS;
 
@@ -394,7 +400,7 @@ impl Open {
 impl State {
     /// Opens a socket for a port; without descriptors left it shares that of another.
     fn open_socket(&mut self, shared: &Shared, port: Option<PortNo>) -> io::Result<Open> {
-        match PacketInbox::open() {
+        match PacketInbox::open(PORT_WAITING) {
             Ok(inbox) => Ok(Open::New(inbox)),
             Err(e) if matches!(number_of(&e), Some(errno::EMFILE | errno::ENFILE)) => {
                 let least = |s: &&PortSocket| s.handler;
@@ -530,7 +536,7 @@ impl State {
     fn enter_per_cpu(&mut self, shared: &Shared) -> io::Result<()> {
         if self.cpus.is_empty() {
             for handler in 0..self.handlers.len() {
-                let inbox = PacketInbox::open()?;
+                let inbox = PacketInbox::open(CPU_WAITING)?;
                 let pid = inbox.port_id();
                 let source = Source { inbox, port: None };
                 let token = self.add_source(shared, source, handler)?;
