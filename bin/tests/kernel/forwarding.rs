@@ -260,3 +260,20 @@ fn packets_longer_than_a_tunnel_takes() {
     set("host1", "1400");
     until("the bridge follows", || mtu("br0") == Some(1400));
 }
+
+#[test]
+fn a_barrier_waits_for_the_kernel() {
+    if skip("a_barrier_waits_for_the_kernel") {
+        return;
+    }
+    let running = start(&[]);
+    let (one, two) = (host(&running, 1, &[]), host(&running, 2, &[]));
+    let ofctl = |args: &[&str]| running.tool("ovs-ofctl", args).unwrap();
+    for round in 0..5 {
+        // Flows for pings are in the kernel when the rule comes, and when it goes.
+        assert_eq!(answered(&one, &two, 3), 3, "{round}\n{}", running.report());
+        ofctl(&["add-flow", "br0", "priority=50,icmp,actions=drop"]);
+        assert_eq!(answered(&one, &two, 3), 0, "{round}\n{}", running.report());
+        ofctl(&["del-flows", "br0", "icmp"]);
+    }
+}
