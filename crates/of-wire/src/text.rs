@@ -388,8 +388,15 @@ pub fn parse_stats_request(
     names: &Names,
 ) -> Result<(FlowStatsRequest, Formats), FlowError> {
     let parsed = parse(text, FlowCommand::Stats, names)?;
-    // The original takes a table id in a request for granted in every format.
-    let ParsedFlow { flow, formats, .. } = parsed;
+    let ParsedFlow {
+        flow, mut formats, ..
+    } = parsed;
+    // Requests have a table id in every format, also in those whose flow-mods have none.
+    for any in [Formats::OF10_STD_ANY, Formats::OF10_NXM_ANY] {
+        if formats.intersects(any) {
+            formats |= any;
+        }
+    }
     Ok((
         FlowStatsRequest {
             matching: flow.matching,
@@ -485,6 +492,14 @@ mod tests {
     fn flow(text: &str) -> Result<ParsedFlow, FlowError> {
         let command = FlowCommand::Fixed(FlowModCommand::Add);
         parse_flow(text, command, &Names::default())
+    }
+
+    #[test]
+    fn requests_have_a_table_in_every_format() {
+        let formats = |text: &str| parse_stats_request(text, &Names::default()).unwrap().1;
+        assert_eq!(formats("table=1"), Formats::ANY);
+        let ct = formats("table=1,ct_state=+trk+est");
+        assert!(ct.contains(Formats::OF10_NXM) && !ct.intersects(Formats::OF10_STD_ANY));
     }
 
     #[test]
