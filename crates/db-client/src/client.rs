@@ -1,5 +1,6 @@
 //! The protocol of a database client, without input or output of its own.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -133,10 +134,22 @@ impl Client {
         self.server = Some(ServerCheck::new(leader_only));
     }
 
+    /// Works only with servers of one cluster, if one is given.  Counts from the next connection
+    /// on.
+    pub fn set_cluster(&mut self, cluster: Option<Uuid>) {
+        if let Some(check) = &mut self.server {
+            check.cluster = cluster;
+        } else if cluster.is_some() {
+            let mut check = ServerCheck::new(false);
+            check.cluster = cluster;
+            self.server = Some(check);
+        }
+    }
+
     /// Why another server should be connected to, if the one that one is connected to will not
     /// do.
-    pub fn unsuitable(&self) -> Option<&'static str> {
-        self.server.as_ref()?.verdict()
+    pub fn unsuitable(&self) -> Option<Cow<'static, str>> {
+        self.server.as_ref()?.verdict(&self.layout.database)
     }
 
     /// The tables and columns.
@@ -161,8 +174,10 @@ impl Client {
 
     /// Whether the replica follows the database now.
     pub fn is_following(&self) -> bool {
-        let is_checked = |check: &ServerCheck| check.asked.is_none() && check.verdict().is_none();
-        self.state == State::Following && self.server.as_ref().is_none_or(is_checked)
+        let is_asked = |check: &ServerCheck| check.asked.is_some();
+        self.state == State::Following
+            && !self.server.as_ref().is_some_and(is_asked)
+            && self.unsuitable().is_none()
     }
 
     /// Whether the replica holds the database as it was at some time.
@@ -372,7 +387,7 @@ impl Client {
             match (method, params) {
                 ("update2", [_, updates]) => check.update(updates),
                 // The server has none to tell of any more.
-                _ => self.server = Some(ServerCheck::new(check.leader_only)),
+                _ => check.forget(),
             }
             return Ok(());
         }

@@ -14,6 +14,7 @@ mod layout;
 mod remote;
 mod replica;
 mod server;
+mod servers;
 mod transaction;
 mod typed;
 
@@ -24,6 +25,7 @@ pub use interest::Interest;
 pub use layout::{ColumnId, ColumnLayout, Layout, TableId, TableLayout};
 pub use remote::Remote;
 pub use replica::{Replica, Row, RowRef, TableReplica};
+pub use servers::Servers;
 pub use transaction::Transaction;
 pub use typed::{Column, Element, Map, MapRef, One, Optional, Set, SetRef, TableColumns, Value};
 

@@ -1,10 +1,13 @@
 //! Whether a server is one to work with: what its database `_Server` says of itself
 //! (`ovsdb-server(5)`), which it tells whenever it changes.
 
+use std::borrow::Cow;
+
+use db_model::{Uuid, parse_uuid};
 use json::{Json, Object};
 
 /// The columns that matter.
-const COLUMNS: [&str; 3] = ["model", "connected", "leader"];
+const COLUMNS: [&str; 4] = ["model", "connected", "leader", "cid"];
 
 /// What is known of the server's part in serving the database.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +15,7 @@ struct Role {
     model: String,
     connected: bool,
     leader: bool,
+    cluster: Option<Uuid>,
 }
 
 /// A check of the server that one is connected to.
@@ -19,6 +23,8 @@ struct Role {
 pub(crate) struct ServerCheck {
     /// Only the leader of a cluster will do.
     pub(crate) leader_only: bool,
+    /// Only servers of this cluster will do.
+    pub(crate) cluster: Option<Uuid>,
     /// The request that was not answered yet.
     pub(crate) asked: Option<i64>,
     role: Option<Role>,
@@ -44,9 +50,16 @@ impl ServerCheck {
     pub(crate) const fn new(leader_only: bool) -> Self {
         Self {
             leader_only,
+            cluster: None,
             asked: None,
             role: None,
         }
+    }
+
+    /// Nothing is known of the server any more, and it need not be asked.
+    pub(crate) fn forget(&mut self) {
+        self.asked = None;
+        self.role = None;
     }
 
     /// Another server is asked, by request `id`.
@@ -77,14 +90,20 @@ impl ServerCheck {
             // A column that is not told has its default, or has not changed.
             role.connected = flag("connected").unwrap_or(role.connected);
             role.leader = flag("leader").unwrap_or(role.leader);
+            if let Some(id) = row.get("cid") {
+                role.cluster = uuid(id);
+            }
         }
     }
 
-    /// Why the server will not do, if it will not.
-    pub(crate) fn verdict(&self) -> Option<&'static str> {
+    /// Why the server will not do for `database`, if it will not.
+    pub(crate) fn verdict(&self, database: &str) -> Option<Cow<'static, str>> {
         let role = self.role.as_ref()?;
         let (connected, is_leader) = (role.connected, role.leader || !self.leader_only);
-        Some(match &role.model[..] {
+        if self.cluster.is_some() && role.cluster != self.cluster {
+            return Some(format!("server does not have {database} database").into());
+        }
+        Some(Cow::Borrowed(match &role.model[..] {
             "clustered" if !connected => {
                 "clustered database server is disconnected from cluster; trying another server"
             }
@@ -98,7 +117,15 @@ impl ServerCheck {
                 "relay database server cannot be a leader; trying another server"
             }
             _ => return None,
-        })
+        }))
+    }
+}
+
+/// The UUID in `["uuid", TEXT]`.
+fn uuid(json: &Json) -> Option<Uuid> {
+    match json.as_array() {
+        Some([tag, id]) if tag.as_str() == Some("uuid") => id.as_str().and_then(parse_uuid),
+        _ => None,
     }
 }
 
@@ -113,44 +140,55 @@ mod tests {
 
     #[test]
     fn servers_of_every_model() {
+        const FOLLOWS: &str = "clustered database server is not cluster leader";
+        const APART: &str = "clustered database server is disconnected from cluster";
+        const RELAYS: &str = "relay database server cannot be a leader";
+        const STRAYS: &str = "relay database server is disconnected from the relay source";
+        // Model, whether it is connected and leads, what is wrong for those who want the leader
+        // and for those who take any.
         let cases = [
-            (
-                r#"{"initial":{"model":"standalone","connected":true,"leader":true}}"#,
-                "",
-                "",
-            ),
-            (
-                r#"{"initial":{"model":"clustered","connected":true,"leader":true}}"#,
-                "",
-                "",
-            ),
-            (
-                r#"{"initial":{"model":"clustered","connected":true}}"#,
-                "clustered database server is not cluster leader; trying another server",
-                "",
-            ),
-            (
-                r#"{"initial":{"model":"clustered"}}"#,
-                "clustered database server is disconnected from cluster; trying another server",
-                "clustered database server is disconnected from cluster; trying another server",
-            ),
-            (
-                r#"{"initial":{"model":"relay","connected":true}}"#,
-                "relay database server cannot be a leader; trying another server",
-                "",
-            ),
-            (
-                r#"{"initial":{"model":"relay"}}"#,
-                "relay database server is disconnected from the relay source; trying another server",
-                "relay database server is disconnected from the relay source; trying another server",
-            ),
+            ("standalone", true, true, "", ""),
+            ("clustered", true, true, "", ""),
+            ("clustered", true, false, FOLLOWS, ""),
+            ("clustered", false, false, APART, APART),
+            ("relay", true, false, RELAYS, ""),
+            ("relay", false, false, STRAYS, STRAYS),
         ];
-        for (row, leader_only, any) in cases {
+        for (model, connected, leader, leader_only, any) in cases {
+            // Columns that have their defaults are not told.
+            let mut row = Object::new().with("model", model);
+            for (name, on) in [("connected", connected), ("leader", leader)] {
+                if on {
+                    row.insert(name, true);
+                }
+            }
+            let row = Json::Object(Object::new().with("initial", row)).to_string();
             for (leaders, want) in [(true, leader_only), (false, any)] {
                 let mut check = ServerCheck::new(leaders);
-                update(&mut check, row);
-                assert_eq!(check.verdict().unwrap_or_default(), want, "{row} {leaders}");
+                update(&mut check, &row);
+                let verdict = check.verdict("D").unwrap_or_default();
+                let verdict = verdict.strip_suffix("; trying another server");
+                assert_eq!(verdict.unwrap_or_default(), want, "{row} {leaders}");
             }
+        }
+    }
+
+    #[test]
+    fn only_one_cluster_will_do() {
+        let ids = [1, 2].map(|n| format!("550e8400-e29b-41d4-a716-44665544000{n}"));
+        let mut check = ServerCheck::new(false);
+        check.cluster = parse_uuid(&ids[0]);
+        let row =
+            |cid: &str| format!(r#"{{"initial":{{"model":"clustered","connected":true{cid}}}}}"#);
+        for (cid, suits) in [
+            (format!(r#","cid":["uuid","{}"]"#, ids[0]), true),
+            (format!(r#","cid":["uuid","{}"]"#, ids[1]), false),
+            (r#","cid":["set",[]]"#.to_owned(), false),
+            (String::new(), false),
+        ] {
+            check.forget();
+            update(&mut check, &row(&cid));
+            assert_eq!(check.verdict("D").is_none(), suits, "{cid}");
         }
     }
 
@@ -158,17 +196,17 @@ mod tests {
     fn a_leader_may_lose_its_place() {
         let mut check = ServerCheck::new(true);
         check.update(&Json::Object(Object::new()));
-        assert_eq!(check.verdict(), None, "nothing is known");
+        assert_eq!(check.verdict("D"), None, "nothing is known");
         update(
             &mut check,
             r#"{"insert":{"model":"clustered","connected":true,"leader":true}}"#,
         );
-        assert_eq!(check.verdict(), None);
+        assert_eq!(check.verdict("D"), None);
         update(&mut check, r#"{"modify":{"leader":false}}"#);
-        assert!(check.verdict().is_some());
+        assert!(check.verdict("D").is_some());
         update(&mut check, r#"{"modify":{"leader":true}}"#);
-        assert_eq!(check.verdict(), None);
+        assert_eq!(check.verdict("D"), None);
         update(&mut check, r#"{"delete":null}"#);
-        assert_eq!(check.verdict(), None);
+        assert_eq!(check.verdict("D"), None);
     }
 }

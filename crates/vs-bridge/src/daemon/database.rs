@@ -1,7 +1,7 @@
 //! The session with the database server.
 
 use base::Instant;
-use db_client::Client;
+use db_client::{Client, Servers};
 use io::jsonrpc::{Message, Session, SessionOptions};
 use io::{Net, Poll};
 use json::Json;
@@ -19,8 +19,10 @@ pub(super) struct Database {
 }
 
 impl Database {
-    pub(super) fn new(net: &Net, remote: &str, now: Instant) -> Self {
-        let remotes = remote.split(',').map(str::to_owned).collect();
+    /// Connects `client` to one of the servers that `remote` names.
+    pub(super) fn new(net: &Net, remote: &str, client: &mut Client, now: Instant) -> Self {
+        let Servers { remotes, cluster } = Servers::parse(remote);
+        client.set_cluster(cluster);
         let options = SessionOptions::default();
         let session = Session::new(net, remotes, DATABASE, options, now);
         let seqno = session.seqno();

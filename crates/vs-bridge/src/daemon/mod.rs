@@ -197,10 +197,12 @@ pub fn run_in(process: Process, args: &[String], inject: Inject) -> ExitCode {
         datapaths: injected.datapaths,
         default_datapath: injected.default_datapath,
     };
+    let mut bridges = Bridges::new();
+    let database = Database::new(&net, &parsed.remote, bridges.client_mut(), clock.now());
     let state = State {
         switch: Switch::new(env),
-        bridges: Bridges::new(),
-        database: Database::new(&net, &parsed.remote, clock.now()),
+        bridges,
+        database,
     };
     main_loop(core, state, parsed.choice.dummies.is_some())
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use base::getopt::{Getopt, Opt, Order};
 use base::log::{Destination, Level, Logger, TOOL_MODULES};
 use base::{Clock, Instant, VERSION};
-use db_client::{Client, Interest, Layout, Outcome, Remote, Replica, Success, Transaction};
+use db_client::{
+    Client, Interest, Layout, Outcome, Remote, Replica, Servers, Success, Transaction,
+};
 use db_model::UuidSource;
 use io::jsonrpc::SessionOptions;
 use io::{Net, Poll, Token};
@@ -155,19 +157,27 @@ pub fn run<T: Tool>(env: &mut Env<'_>, args: &[String]) -> Exit {
             Err(error) => return env.fatal(error),
         };
         let mut client = Client::new(Arc::clone(&layout), interest);
+        let servers = servers(&plan);
         client.set_leader_only(plan.leader_only);
+        client.set_cluster(servers.cluster);
         let options = SessionOptions {
             retry: plan.retry || io::stream::is_passive(&plan.db),
             ..SessionOptions::default()
         };
-        let remotes = remotes(&plan);
         let mut runner = Runner::<T> {
             env: &mut *env,
             plan: &plan,
             args,
             commands: &commands,
             layout: Arc::clone(&layout),
-            remote: Remote::new(&net, remotes, Token(0), options, client, clock.now()),
+            remote: Remote::new(
+                &net,
+                servers.remotes,
+                Token(0),
+                options,
+                client,
+                clock.now(),
+            ),
             poll,
             deadline,
         };
@@ -202,19 +212,15 @@ fn interest<T: Tool>(
     Ok(interest)
 }
 
-/// The remotes of `--db`, which are separated by commas.
-fn remotes(plan: &Plan) -> Vec<String> {
-    let mut remotes: Vec<String> = plan
-        .db
-        .split(',')
-        .map(|remote| remote.trim().to_owned())
-        .filter(|remote| !remote.is_empty())
-        .collect();
-    if plan.shuffle && remotes.len() > 1 {
+/// The servers of `--db`.
+fn servers(plan: &Plan) -> Servers {
+    let mut servers = Servers::parse(&plan.db);
+    if plan.shuffle && servers.remotes.len() > 1 {
         let mut uuids = UuidSource::new(seed());
+        let remotes = &mut servers.remotes;
         remotes.sort_by_cached_key(|_| uuids.next_uuid());
     }
-    remotes
+    servers
 }
 
 /// The options of all commands, each once.

@@ -5,8 +5,7 @@ use io::Commands;
 use io::jsonrpc::Message;
 use json::{Json, Object};
 
-use super::lock::start_core;
-use super::rpc::{Client, Failure};
+use super::rpc::Failure;
 use super::show::{fetch_schema, print_json};
 use super::{Call, Outcome, Stop, failed};
 use crate::table::{Cell, Formatter, Table};
@@ -24,9 +23,11 @@ fn parse_transaction(call: &Call<'_>) -> Result<Vec<Json>, Stop> {
 
 pub(super) fn transact(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
     let transaction = parse_transaction(call)?;
-    if call.client.is_none() {
+    // It may wait for a condition to come about, and can do that in the background.
+    if call.settings.daemon.detach || call.settings.daemon.pidfile.is_some() {
         return transact_as_daemon(env, call, transaction);
     }
+    call.connect(transaction.first().and_then(Json::as_str))?;
     let result = call.request("transact", transaction)?;
     print_json(env, call, &result);
     Ok(Exit::SUCCESS)
@@ -34,15 +35,12 @@ pub(super) fn transact(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
 
 /// Goes to the background once it is connected, and prints the result when it comes.
 fn transact_as_daemon(env: &mut Env<'_>, call: &mut Call<'_>, transaction: Vec<Json>) -> Outcome {
-    let mut core = match start_core(call)? {
-        Ok(core) => core,
+    let database = transaction.first().and_then(Json::as_str);
+    let (mut core, mut client) = match call.start(database)? {
+        Ok(started) => started,
         Err(exit) => return Ok(exit),
     };
     let deadline = call.settings.deadline;
-    let mut client = Client::connect(&call.net, &call.server, &mut core.poll, deadline)?;
-    if call.settings.change_aware {
-        client.set_change_aware(&mut core.poll, deadline)?;
-    }
     core.complete();
     let mut commands: Commands<()> = core.commands(false);
     let id = client.send_request("transact", transaction);
@@ -89,6 +87,7 @@ pub(super) fn query(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
             .to_owned()
             .into());
     }
+    call.connect(transaction.first().and_then(Json::as_str))?;
     transaction.push(Object::new().with("op", "abort").into());
     let mut result = call.request("transact", transaction)?;
     if let Json::Array(results) = &mut result {

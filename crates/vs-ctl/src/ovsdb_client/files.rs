@@ -14,6 +14,7 @@ use crate::{Env, Exit};
 
 pub(super) fn convert(_: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
     let schema = read_schema(Path::new(&call.args[0]))?;
+    call.connect(Some(&schema.name))?;
     let params = vec![schema.name.clone().into(), schema.to_json()];
     call.request("convert", params)?;
     Ok(Exit::SUCCESS)
@@ -22,6 +23,7 @@ pub(super) fn convert(_: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
 pub(super) fn needs_conversion(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
     let new = read_schema(Path::new(&call.args[0]))?;
     call.database = new.name.to_string();
+    call.connect(Some(&new.name))?;
     let old = fetch_schema(call)?;
     env.print(if old == new { "no\n" } else { "yes\n" });
     Ok(Exit::SUCCESS)

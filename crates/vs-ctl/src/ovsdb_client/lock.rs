@@ -1,11 +1,9 @@
 //! Locks: taken, and held for as long as the program runs.
 
 use io::Commands;
-use io::daemon::{Core, CoreSettings};
 use io::jsonrpc::Message;
 use json::Json;
 
-use super::rpc::Client;
 use super::{Call, Outcome, Stop};
 use crate::{Env, Exit};
 
@@ -21,22 +19,6 @@ pub(super) fn unlock(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
     hold(env, call, "unlock")
 }
 
-/// Starts what every lasting command needs.  The inner `Err` is for processes whose part is
-/// over.
-pub(super) fn start_core(call: &Call<'_>) -> Result<Result<Core, Exit>, Stop> {
-    let settings = call.settings;
-    let core = Core::start(CoreSettings {
-        clock: settings.clock.clone(),
-        logger: settings.logger.clone(),
-        dirs: settings.dirs.clone(),
-        net: call.net.clone(),
-        options: settings.daemon.clone(),
-        reopen_on_hangup: false,
-        takes_signals: true,
-    })?;
-    Ok(core.map_err(Exit::Code))
-}
-
 /// A request that a control command asks for.
 #[derive(Default)]
 struct Wishes(Vec<(&'static str, String)>);
@@ -48,12 +30,11 @@ fn print(env: &mut Env<'_>, text: &str) {
 }
 
 fn hold(env: &mut Env<'_>, call: &mut Call<'_>, method: &'static str) -> Outcome {
-    let mut core = match start_core(call)? {
-        Ok(core) => core,
+    let (mut core, mut client) = match call.start(None)? {
+        Ok(started) => started,
         Err(exit) => return Ok(exit),
     };
     let deadline = call.settings.deadline;
-    let mut client = Client::connect(&call.net, &call.server, &mut core.poll, deadline)?;
     let mut wishes = Wishes::default();
     let mut commands: Commands<Wishes> = core.commands(false);
     for name in ["unlock", "steal", "lock"] {

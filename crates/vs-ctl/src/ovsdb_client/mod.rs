@@ -1,5 +1,6 @@
 //! `ovsdb-client`: talks to a database server.
 
+mod choice;
 mod data;
 mod files;
 mod lock;
@@ -12,9 +13,12 @@ mod wait;
 use std::path::PathBuf;
 
 use base::Dirs;
+use db_client::Servers;
+use io::daemon::{Core, CoreSettings};
 use io::{Net, Poll};
 use json::Json;
 
+use self::choice::Wanted;
 use self::options::{Early, Settings, parse};
 use self::rpc::{Client, Failure};
 use crate::{Env, Exit};
@@ -40,6 +44,8 @@ type Outcome = Result<Exit, Stop>;
 enum Needs {
     /// Nothing: it deals with its arguments and connects itself.
     Nothing,
+    /// A server, to which it connects itself when it knows which database it is about.
+    Address,
     /// A server.
     Server,
     /// A server and the name of a database there.
@@ -100,8 +106,8 @@ const COMMANDS: [Command; 24] = [
     Command::new("get-schema-cksum", Needs::Database, 0, 0, show::get_cksum),
     Command::new("list-tables", Needs::Database, 0, 0, show::list_tables),
     Command::new("list-columns", Needs::Database, 0, 1, show::list_columns),
-    Command::new("transact", Needs::Server, 1, 1, data::transact),
-    Command::new("query", Needs::Server, 1, 1, data::query),
+    Command::new("transact", Needs::Address, 1, 1, data::transact),
+    Command::new("query", Needs::Address, 1, 1, data::query),
     Command::new("monitor", Needs::Database, 1, usize::MAX, monitor::monitor),
     Command::new("monitor2", Needs::Database, 1, usize::MAX, monitor::monitor),
     Command::new(
@@ -119,10 +125,10 @@ const COMMANDS: [Command; 24] = [
         monitor::monitor_cond_since,
     ),
     Command::new("wait", Needs::Nothing, 2, 3, wait::wait),
-    Command::new("convert", Needs::Server, 1, 1, files::convert),
+    Command::new("convert", Needs::Address, 1, 1, files::convert),
     Command::new(
         "needs-conversion",
-        Needs::Server,
+        Needs::Address,
         1,
         1,
         files::needs_conversion,
@@ -130,9 +136,9 @@ const COMMANDS: [Command; 24] = [
     Command::new("dump", Needs::Database, 0, usize::MAX, data::dump),
     Command::new("backup", Needs::Database, 0, 0, files::backup),
     Command::new("restore", Needs::Database, 0, 0, files::restore),
-    Command::new("lock", Needs::Server, 1, 1, lock::lock),
-    Command::new("steal", Needs::Server, 1, 1, lock::steal),
-    Command::new("unlock", Needs::Server, 1, 1, lock::unlock),
+    Command::new("lock", Needs::Address, 1, 1, lock::lock),
+    Command::new("steal", Needs::Address, 1, 1, lock::steal),
+    Command::new("unlock", Needs::Address, 1, 1, lock::unlock),
     Command::new("help", Needs::Nothing, 0, usize::MAX, show::help),
     Command::new(
         "list-commands",
@@ -158,17 +164,6 @@ impl Command {
             min,
             max,
             run,
-        }
-    }
-
-    /// Whether the command goes on for as long as it likes: then it is a daemon of sorts and
-    /// makes its connection when it has gone to the background.
-    fn is_lasting(&self, settings: &Settings) -> bool {
-        match self.name {
-            "lock" | "steal" | "unlock" => true,
-            // It may wait for a condition to come about, and can do that in the background.
-            "transact" => settings.daemon.detach || settings.daemon.pidfile.is_some(),
-            name => name.starts_with("monitor"),
         }
     }
 }
@@ -225,13 +220,10 @@ fn run_command(env: &mut Env<'_>, settings: &Settings) -> Outcome {
     if command.needs != Needs::Nothing {
         call.take_server();
     }
-    if command.needs == Needs::Database
-        || command.needs == Needs::Server && !command.is_lasting(settings)
-    {
-        call.connect()?;
-    }
-    if command.needs == Needs::Database {
-        call.choose_database(command)?;
+    match command.needs {
+        Needs::Nothing | Needs::Address => {}
+        Needs::Server => call.connect(None)?,
+        Needs::Database => call.connect_to_database(command)?,
     }
     let count = call.args.len();
     if count < command.min || count > command.max {
@@ -244,9 +236,11 @@ impl Call<'_> {
     /// Takes the server off the arguments, if they begin with one.
     fn take_server(&mut self) {
         let is_server = self.args.first().is_some_and(|arg| {
-            arg.split(',')
-                .next()
-                .is_some_and(|one| io::stream::is_active(one) || io::stream::is_passive(one))
+            let servers = Servers::parse(arg);
+            let first = servers.remotes.first();
+            servers.cluster.is_some()
+                || first
+                    .is_some_and(|one| io::stream::is_active(one) || io::stream::is_passive(one))
         });
         self.server = if is_server {
             self.args.remove(0)
@@ -256,16 +250,65 @@ impl Call<'_> {
         };
     }
 
-    fn connect(&mut self) -> Result<(), Stop> {
+    /// Connects to a server, which must have `database` if there are several to choose from.
+    fn connect(&mut self, database: Option<&str>) -> Result<(), Stop> {
         let mut poll = rpc::new_poll(&self.settings.clock)?;
-        let mut client =
-            Client::connect(&self.net, &self.server, &mut poll, self.settings.deadline)?;
-        if self.settings.change_aware {
-            client.set_change_aware(&mut poll, self.settings.deadline)?;
-        }
-        self.client = Some(client);
+        self.client = Some(self.open(database, &mut poll)?);
         self.poll = Some(poll);
         Ok(())
+    }
+
+    /// The same, in an event loop of the caller's.
+    fn open(&self, database: Option<&str>, poll: &mut Poll) -> Result<Client, Stop> {
+        let servers = Servers::parse(&self.server);
+        let wanted = Wanted {
+            database,
+            leader_only: self.settings.leader_only,
+        };
+        let deadline = self.settings.deadline;
+        let mut client = Client::choose(&self.net, &servers, &wanted, poll, deadline)?;
+        if self.settings.change_aware {
+            client.set_change_aware(poll, deadline)?;
+        }
+        Ok(client)
+    }
+
+    /// Starts what every lasting command needs, and connects in the background.  The inner
+    /// `Err` is for processes whose part is over.
+    fn start(&self, database: Option<&str>) -> Result<Result<(Core, Client), Exit>, Stop> {
+        let settings = self.settings;
+        let core = Core::start(CoreSettings {
+            clock: settings.clock.clone(),
+            logger: settings.logger.clone(),
+            dirs: settings.dirs.clone(),
+            net: self.net.clone(),
+            options: settings.daemon.clone(),
+            reopen_on_hangup: false,
+            takes_signals: true,
+        })?;
+        let mut core = match core {
+            Ok(core) => core,
+            Err(status) => return Ok(Err(Exit::Code(status))),
+        };
+        let client = self.open(database, &mut core.poll)?;
+        Ok(Ok((core, client)))
+    }
+
+    /// Connects to a server that has the database that the arguments name, or the usual one.
+    fn connect_to_database(&mut self, command: &Command) -> Result<(), Stop> {
+        if Servers::parse(&self.server).remotes.len() == 1 {
+            self.connect(None)?;
+            return self.choose_database(command);
+        }
+        // What is usual on one server need not be so on the next.
+        if self.args.len() <= command.min {
+            return Err("database name is required with multiple remotes"
+                .to_owned()
+                .into());
+        }
+        self.database = self.args.remove(0);
+        let database = self.database.clone();
+        self.connect(Some(&database))
     }
 
     /// Takes the database's name off the arguments, if it is there; else it is the usual
@@ -292,11 +335,11 @@ impl Call<'_> {
             _ if names.contains(&DEFAULT) => DEFAULT.to_owned(),
             [only] => (**only).to_owned(),
             _ => {
-                return Err(format!(
-                    "no default database for `{}' command, please specify a database name",
-                    command.name
-                )
-                .into());
+                return Err(
+                    "could not find a default database, please specify a database name"
+                        .to_owned()
+                        .into(),
+                );
             }
         };
         Ok(())

@@ -9,8 +9,6 @@ use io::Commands;
 use io::jsonrpc::Message;
 use json::{Json, Object};
 
-use super::lock::start_core;
-use super::rpc::Client;
 use super::show::fetch_schema;
 use super::{Call, Outcome, Stop};
 use crate::table::{Cell, Formatter, Table};
@@ -186,15 +184,11 @@ fn run(env: &mut Env<'_>, call: &mut Call<'_>, kind: &Kind) -> Outcome {
     let tables = watched_tables(call, &schema, kind)?;
     call.client = None;
     call.poll = None;
-    let mut core = match start_core(call)? {
-        Ok(core) => core,
+    let (mut core, mut client) = match call.start(Some(&call.database))? {
+        Ok(started) => started,
         Err(exit) => return Ok(exit),
     };
     let deadline = call.settings.deadline;
-    let mut client = Client::connect(&call.net, &call.server, &mut core.poll, deadline)?;
-    if call.settings.change_aware {
-        client.set_change_aware(&mut core.poll, deadline)?;
-    }
     let mut commands = commands(&core);
     let requests: Object = tables
         .iter()

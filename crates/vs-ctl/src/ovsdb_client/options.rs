@@ -26,6 +26,8 @@ pub(super) struct Settings {
     pub(super) force: bool,
     /// Whether the server is told that we cope with databases that come and go.
     pub(super) change_aware: bool,
+    /// Whether, of several servers, only the leader will do.
+    pub(super) leader_only: bool,
     pub(super) deadline: Instant,
     pub(super) operands: Vec<String>,
 }
@@ -44,7 +46,7 @@ enum Id {
     Force,
     Timeout,
     ChangeAware(bool),
-    LeaderOnly,
+    LeaderOnly(bool),
     Unsupported(&'static str),
     Help,
     Version,
@@ -62,8 +64,8 @@ fn table() -> Vec<Opt<Id>> {
         Opt::required("timeout", Some('t'), Id::Timeout),
         Opt::flag("db-change-aware", None, Id::ChangeAware(true)),
         Opt::flag("no-db-change-aware", None, Id::ChangeAware(false)),
-        Opt::flag("leader-only", None, Id::LeaderOnly),
-        Opt::flag("no-leader-only", None, Id::LeaderOnly),
+        Opt::flag("leader-only", None, Id::LeaderOnly(true)),
+        Opt::flag("no-leader-only", None, Id::LeaderOnly(false)),
         Opt::optional("record", None, Id::Unsupported("record")),
         Opt::optional("replay", None, Id::Unsupported("replay")),
         Opt::flag("help", Some('h'), Id::Help),
@@ -98,6 +100,7 @@ pub(super) fn parse(program: &str, args: &[String], dirs: Dirs) -> Result<Settin
         timestamp: false,
         force: false,
         change_aware: true,
+        leader_only: true,
         operands: Vec::new(),
         dirs,
     };
@@ -135,8 +138,7 @@ impl Settings {
                 self.deadline = self.clock.now() + Duration::from_secs(seconds);
             }
             Id::ChangeAware(aware) => self.change_aware = aware,
-            // A standalone server leads itself.
-            Id::LeaderOnly => {}
+            Id::LeaderOnly(only) => self.leader_only = only,
             Id::Unsupported(name) => {
                 return Err(Early::Fail(format!("--{name} is not supported yet")));
             }

@@ -42,29 +42,23 @@ fn wait(poll: &mut Poll, deadline: Instant) -> Result<(), Stop> {
 }
 
 impl Client {
-    /// Connects to the first of `servers` (apart by commas) that can be reached, or waits
-    /// until somebody connects to a passive one.
+    /// Connects to a server, or waits until somebody connects to a passive one.
     pub(super) fn connect(
         net: &Net,
-        servers: &str,
+        server: &str,
         poll: &mut Poll,
         deadline: Instant,
     ) -> Result<Self, Stop> {
-        let mut last = String::new();
-        for server in servers.split(',') {
-            match Self::connect_one(net, server, poll, deadline)? {
-                Ok(stream) => {
-                    return Ok(Self {
-                        rpc: Rpc::new(stream, TOKEN),
-                        next_id: 0,
-                    });
-                }
-                Err(error) => last = io::error_text(&error),
-            }
+        match Self::connect_one(net, server, poll, deadline)? {
+            Ok(stream) => Ok(Self {
+                rpc: Rpc::new(stream, TOKEN),
+                next_id: 0,
+            }),
+            Err(error) => Err(Stop::Fatal(format!(
+                "failed to connect to \"{server}\" ({})",
+                io::error_text(&error)
+            ))),
         }
-        Err(Stop::Fatal(format!(
-            "failed to connect to \"{servers}\" ({last})"
-        )))
     }
 
     fn connect_one(

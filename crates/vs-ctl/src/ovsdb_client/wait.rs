@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use base::Instant;
+use db_client::Servers;
 use json::{Json, Object};
 
+use super::choice::Wanted;
 use super::rpc::Client;
 use super::{Call, Outcome, Stop};
 use crate::{Env, Exit};
@@ -65,7 +67,12 @@ fn pause(call: &Call<'_>) -> Result<(), Stop> {
 fn attempt(call: &mut Call<'_>, database: &str, goal: Goal) -> Result<(), Stop> {
     let deadline = call.settings.deadline;
     let mut poll = super::rpc::new_poll(&call.settings.clock)?;
-    let client = Client::connect(&call.net, &call.server, &mut poll, deadline)?;
+    let servers = Servers::parse(&call.server);
+    let wanted = Wanted {
+        database: None,
+        leader_only: false,
+    };
+    let client = Client::choose(&call.net, &servers, &wanted, &mut poll, deadline)?;
     call.client = Some(client);
     call.poll = Some(poll);
     if let (Some(client), Some(poll)) = (&mut call.client, &mut call.poll) {
