@@ -21,12 +21,34 @@ done
 exit $failed
 ";
 
-/// Runs the tests, of which those whose names hold `filter` alone if it is given.
+/// Runs the tests, of which those whose names hold `filter` alone if it is given; the long ones,
+/// too, if `full`.
 ///
 /// # Errors
 /// Some failed, or the machine does not run.
-pub(crate) fn run(filter: Option<&str>) -> Result<(), String> {
-    run_with("", filter, LIMIT)
+pub(crate) fn run(full: bool, filter: Option<&str>) -> Result<(), String> {
+    let (settings, times) = if full {
+        ("export SLUICE_FULL=1\n", 2)
+    } else {
+        ("", 1)
+    };
+    run_with(settings, filter, LIMIT * times)
+}
+
+/// `cargo xtask kernel [--full] [NAME]`.
+///
+/// # Errors
+/// As those of [`run`], or the arguments are not these.
+pub(crate) fn command(args: &[String]) -> Result<(), String> {
+    let (full, names) = match args.split_first() {
+        Some((first, rest)) if first == "--full" => (true, rest),
+        _ => (false, args),
+    };
+    match names {
+        [] => run(full, None),
+        [name] if !name.starts_with('-') => run(full, Some(name)),
+        _ => Err(format!("kernel: not understood: {}", names.join(" "))),
+    }
 }
 
 /// `cargo xtask soak [MINUTES]`: one test for that long.

@@ -25,7 +25,7 @@ usage: cargo xtask COMMAND [OPTION...]
   test [--full] [--install] [--require NAME,...]
                                        format, lints, layers and all tests; --install
                                        (or CI=true) first installs what some of them need
-  kernel [NAME]                        the tests that need the Open vSwitch module, in a
+  kernel [--full] [NAME]               the tests that need the Open vSwitch module, in a
                                        virtual machine
   soak [MINUTES]                       floods and changes by turns in a virtual machine, for
                                        an hour: nothing may grow, leak or get lost
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz::run(&args[1..]),
         Some("demo") => demo::run(),
         Some("layers") => layers::check(),
-        Some("kernel") => kernel::run(args.get(1).map(String::as_str)),
+        Some("kernel") => kernel::command(&args[1..]),
         Some("soak") => kernel::soak(args.get(1).map(String::as_str)),
         Some("vm") => vm::run(&args[1..]),
         _ => Err(USAGE.to_string()),

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 /// Boots a machine for the tests that need the kernel's module, if there can be one.
 fn kernel_tests(options: &Options, skips: &PathBuf) -> Result<(), String> {
     let Some(why) = vm::obstacle() else {
-        return kernel::run(None);
+        return kernel::run(options.full, None);
     };
     if options.require.split(',').any(|name| name == "kernel-vm") {
         return Err(format!("needs kernel-vm: {why}"));
