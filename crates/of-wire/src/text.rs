@@ -495,6 +495,28 @@ mod tests {
     }
 
     #[test]
+    fn translation_to_no_address_can_be_sent() {
+        for (text, want) in [
+            ("ct(commit,nat(src=0.0.0.0))", "ct(commit,nat(src))"),
+            (
+                "ct(commit,nat(src=10.0.0.1))",
+                "ct(commit,nat(src=10.0.0.1))",
+            ),
+        ] {
+            let flow = flow(&format!("ip,actions={text}")).unwrap().flow;
+            let message = Message::new(Version::V13, 1, Body::FlowMod(Box::new(flow)));
+            let dialect = Dialect::of(Version::V13);
+            let read = Message::decode(&message.encode(dialect), dialect);
+            let Ok(Body::FlowMod(read)) = read.map(|m| m.body) else {
+                panic!("{text}");
+            };
+            let mut shown = String::new();
+            crate::action::put_actions(&mut shown, &read.actions, &Names::default());
+            assert_eq!(shown, want);
+        }
+    }
+
+    #[test]
     fn requests_have_a_table_in_every_format() {
         let formats = |text: &str| parse_stats_request(text, &Names::default()).unwrap().1;
         assert_eq!(formats("table=1"), Formats::ANY);

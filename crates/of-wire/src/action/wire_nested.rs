@@ -348,7 +348,8 @@ fn encode_nat(out: &mut Vec<u8>, a: &Nat) {
         let mut present = 0;
         let bits = [(NAT_IPV4_MIN, NAT_IPV6_MIN), (NAT_IPV4_MAX, NAT_IPV6_MAX)];
         for (ip, (v4, v6)) in [a.range.addr_min, a.range.addr_max].into_iter().zip(bits) {
-            match ip {
+            // Translation to no address in particular is said by saying none.
+            match ip.filter(|ip| !ip.is_unspecified()) {
                 Some(IpAddr::V4(ip)) => {
                     present |= v4;
                     out.extend_from_slice(&ip.octets());
