@@ -164,6 +164,9 @@ impl State {
             for row in rows {
                 let target = field(&schema, &row, "target").and_then(Datum::as_str);
                 match target {
+                    // Without the rules of the role, whoever connects could do anything.
+                    Some(target) if has_role(&schema, &row) => log::warn!(target: "ovsdb_server",
+                        "{target}: not served: roles are not supported yet"),
                     Some(target) if !target.is_empty() => {
                         let options = row_options(&schema, &row, target);
                         wanted.insert(target.to_owned(), options);
@@ -302,6 +305,13 @@ impl State {
         }
         usage
     }
+}
+
+/// Whether a row restricts its remote's clients to what a role may do (`ovsdb(7)`, "Role-Based
+/// Access Control").
+fn has_role(schema: &TableSchema, row: &Row) -> bool {
+    let role = field(schema, row, "role").and_then(Datum::as_str);
+    role.is_some_and(|role| !role.is_empty())
 }
 
 /// What a row says of how its remote behaves.
