@@ -188,10 +188,16 @@ impl ControlServer {
         (self.first_token..self.first_token + Self::TOKENS).contains(&event.token.0)
     }
 
+    /// With all places taken, who comes gets the place of the connection that is there longest
+    /// without a command under way: clients that open connections and say nothing, or half of a
+    /// request, must not lock the operator out.
     fn accept(&mut self) {
-        while (self.connections.len() as u64) < MAX_CONNECTIONS {
+        while self.has_place() {
             match self.listener.accept() {
                 Ok(stream) => {
+                    if self.connections.len() as u64 >= MAX_CONNECTIONS {
+                        self.drop_oldest_idle();
+                    }
                     let id = self.free_id();
                     let token = self.first_token + 2 + id % MAX_CONNECTIONS;
                     let mut rpc = Rpc::new(stream, Token(token));
@@ -217,6 +223,20 @@ impl ControlServer {
                     break;
                 }
             }
+        }
+    }
+
+    /// Whether one more client can be served, be it in the place of an idle one.
+    fn has_place(&self) -> bool {
+        (self.connections.len() as u64) < MAX_CONNECTIONS
+            || self.connections.values().any(|c| !c.busy)
+    }
+
+    fn drop_oldest_idle(&mut self) {
+        // Ids grow, so the first is the oldest.
+        let oldest = self.connections.iter().find(|(_, c)| !c.busy);
+        if let Some(id) = oldest.map(|(id, _)| *id) {
+            self.connections.remove(&id);
         }
     }
 
@@ -273,8 +293,8 @@ impl ControlServer {
         for id in gone {
             self.connections.remove(&id);
         }
-        // With all places taken, the listener must not keep the loop busy.
-        let open = (self.connections.len() as u64) < MAX_CONNECTIONS;
+        // With all places taken by commands under way, the listener must not keep the loop busy.
+        let open = self.has_place();
         let token = Token(self.first_token);
         let interest = Interest::new(open, false);
         if let Err(error) = self.listener.watch(poll, token, interest) {

@@ -39,6 +39,9 @@ fn daemon(dir: &TempDir) -> std::thread::JoinHandle<()> {
         commands.register("wait", "", 0, 0, |state: &mut State, call| {
             state.waiting.push(call.responder);
         });
+        commands.answer("waiting", "", 0, 0, |state: &mut State, _| {
+            Ok(state.waiting.len().to_string())
+        });
         commands.answer("release", "", 0, 0, |state: &mut State, _| {
             state.waiting.drain(..).for_each(|w| w.reply("released"));
             Ok(String::new())
@@ -78,6 +81,46 @@ fn ask(client: &mut ControlClient, line: &str) -> Result<String, String> {
     let text = |json: Json| json.as_str().map_or(json.to_string(), str::to_owned);
     let answer = client.transact(&words[0], &words[1..]).unwrap();
     answer.map(text).map_err(text)
+}
+
+#[test]
+fn silent_clients_do_not_lock_others_out() {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    let dir = TempDir::new("control-silent");
+    let thread = daemon(&dir);
+    let (path, clock) = (dir.0.join("testd.ctl"), Clock::new());
+    let waiter = std::thread::spawn(move || {
+        let deadline = clock.now() + Duration::from_secs(20);
+        let mut waiting = ControlClient::connect(&path, &clock, deadline).unwrap();
+        ask(&mut waiting, "wait")
+    });
+    // Not before its command is under way does the crowd come.
+    let mut first = client(&dir);
+    while ask(&mut first, "waiting").unwrap() == "0" {
+        std::thread::yield_now();
+    }
+    let silent: Vec<UnixStream> = ["", "{\"meth", "[", "\"", "{\"id\":0,"]
+        .iter()
+        .cycle()
+        .take(200)
+        .map(|half| {
+            let mut stream = UnixStream::connect(dir.0.join("testd.ctl")).unwrap();
+            stream.write_all(half.as_bytes()).unwrap();
+            // Each is there before the next: an answer shows that the daemon has taken them.
+            assert!(ask(&mut client(&dir), "now").is_ok());
+            stream
+        })
+        .collect();
+    // The oldest were put out, and are told so.
+    let mut byte = [0];
+    assert!(matches!((&silent[0]).read(&mut byte), Ok(0) | Err(_)));
+    // A command under way keeps its connection.
+    assert!(ask(&mut client(&dir), "release").is_ok());
+    assert_eq!(waiter.join().unwrap(), Ok("released\n".to_owned()));
+    ask(&mut client(&dir), "exit").unwrap();
+    thread.join().unwrap();
 }
 
 #[test]
