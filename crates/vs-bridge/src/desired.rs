@@ -65,6 +65,12 @@ fn upcall_dispatch(row: &Columns<'_>) -> Dispatch {
     })
 }
 
+/// Whether a bridge may be called `name`: its control sockets are files of that name, and whoever
+/// may write the database must not choose the folder they lie in.
+pub fn is_usable_bridge_name(name: &str) -> bool {
+    !name.contains(['/', '\\', '\0'])
+}
+
 /// From a row of `Bridge`; its controllers and flow tables are filled in by the caller.
 pub fn bridge_config(row: &dyn Row) -> BridgeConfig {
     let row = Columns(row);
@@ -294,6 +300,23 @@ mod tests {
     fn an_empty_bridge_row_has_the_defaults() {
         let row = TestRow::default().text("name", "br0");
         assert_eq!(bridge_config(&row), BridgeConfig::new("br0"));
+    }
+
+    #[test]
+    fn no_name_of_a_bridge_leads_out_of_the_run_directory() {
+        let run = std::path::Path::new("/run/x");
+        for name in [
+            "../evil", "a/b", "/etc/x", "..\\evil", "/", "\\", "x/..", "n\0l",
+        ] {
+            assert!(!is_usable_bridge_name(name), "{name:?}");
+        }
+        for name in ["br0", "..", ".", "x y", "é", "br-int.4", "a\nb", "-"] {
+            assert!(is_usable_bridge_name(name), "{name:?}");
+            for suffix in ["mgmt", "snoop"] {
+                let file = run.join(format!("{name}.{suffix}"));
+                assert_eq!(file.parent(), Some(run), "{name:?}");
+            }
+        }
     }
 
     #[test]

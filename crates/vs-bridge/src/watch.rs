@@ -10,8 +10,8 @@ use vs_switch::config::{BridgeConfig, MirrorConfig, PortConfig};
 
 use crate::columns::{Columns, Row};
 use crate::desired::{
-    Desired, DesiredBridge, bridge_config, controller_config, flow_table_config, mirror_config,
-    port_config, switch_config,
+    Desired, DesiredBridge, bridge_config, controller_config, flow_table_config,
+    is_usable_bridge_name, mirror_config, port_config, switch_config,
 };
 use crate::plan::Dirty;
 use crate::tables::{NamedRow, Table, Tables};
@@ -181,6 +181,17 @@ impl Watcher {
         let Some(row) = self.named(replica, self.tables.bridge, uuid) else {
             return;
         };
+        // A name never changes, so such a row never had a bridge.
+        let name = Columns(&row).text("name");
+        if !is_usable_bridge_name(name) {
+            base::log_limited!(
+                Warn,
+                "bridge",
+                (1, 5),
+                "ignoring bridge with invalid name \"{name}\""
+            );
+            return;
+        }
         let config = self.read_bridge(replica, &row);
         let ports: BTreeSet<Uuid> = uuids(row.column("ports")).collect();
         let name = config.name.clone();
