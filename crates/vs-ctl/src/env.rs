@@ -109,13 +109,7 @@ pub fn main_with(tool: Tool, args: Vec<OsString>) -> ExitCode {
     let mut stdout = io::BufWriter::new(io::stdout().lock());
     let mut env = Env::new("", &mut stdin, &mut stdout, &mut stderr);
     env.vars = std::env::vars_os().collect();
-    let exit = match utf8_args(args) {
-        Ok(args) => {
-            env.program = base_name(args.first().map_or("", |arg| arg)).to_owned();
-            tool(&mut env, &args)
-        }
-        Err(message) => env.fatal(message),
-    };
+    let exit = run_with(&mut env, tool, args);
     let _ = stdout.flush();
     match exit {
         Exit::Code(code) => ExitCode::from(code),
@@ -130,7 +124,41 @@ pub fn main_with(tool: Tool, args: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// Names the program before its arguments are looked at, so that what is wrong with them is
+/// said in its name.
+fn run_with(env: &mut Env<'_>, tool: Tool, args: Vec<OsString>) -> Exit {
+    let name = args.first().map(|arg| arg.to_string_lossy());
+    env.program = base_name(name.as_deref().unwrap_or_default()).to_owned();
+    match utf8_args(args) {
+        Ok(args) => tool(env, &args),
+        Err(message) => env.fatal(message),
+    }
+}
+
 /// The last component of a path.
 fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn arguments_that_are_no_text_are_refused_in_the_programs_name() {
+        let (mut stdin, mut stdout, mut stderr) = (io::empty(), Vec::new(), Vec::new());
+        let mut env = Env::new("", &mut stdin, &mut stdout, &mut stderr);
+        let args = vec![
+            "/usr/bin/ovs-vsctl".into(),
+            OsString::from_vec(vec![b'x', 0xff]),
+        ];
+        let exit = run_with(&mut env, |_, _| Exit::SUCCESS, args);
+        assert_eq!(exit, Exit::FAILURE);
+        assert_eq!(
+            String::from_utf8_lossy(&stderr),
+            "ovs-vsctl: argument 1 (x\u{fffd}) is not UTF-8\n"
+        );
+    }
 }
