@@ -33,6 +33,9 @@ pub struct Env {
     pub coverage: Coverage,
     /// Directories of sockets and files.
     pub dirs: Dirs,
+    /// Whether controllers are only reached over, and only listened for on, the Unix sockets in
+    /// the run directory that are theirs.
+    pub confined: bool,
     /// Sockets for OpenFlow.
     pub net: Net,
     /// Who opens devices, for their events and kinds.

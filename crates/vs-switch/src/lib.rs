@@ -7,6 +7,7 @@ mod backer;
 mod bridge;
 mod changes;
 pub mod config;
+mod confine;
 mod conntrack;
 pub mod control;
 mod counters;

@@ -14,6 +14,7 @@ use of_xlate::BridgeId;
 use crate::backer::Backer;
 use crate::bridge::{Bridge, BridgePort};
 use crate::config::{BridgeConfig, PortConfig, Step, SwitchConfig};
+use crate::confine;
 use crate::counters::Counters;
 use crate::env::Env;
 use crate::run::endpoint_base;
@@ -144,6 +145,7 @@ impl Switch {
         if self.bridges.contains_key(name) {
             return self.set_bridge(config, now);
         }
+        let config = &self.permitted(config);
         let kind = match config.datapath_type.as_str() {
             "" => self.env.default_datapath.clone(),
             kind => kind.to_owned(),
@@ -175,6 +177,7 @@ impl Switch {
         if self.failed.contains_key(name) {
             return Ok(());
         }
+        let config = &self.permitted(config);
         let bridge = self.bridge_mut(name)?;
         bridge.set_config(config);
         self.mark_stale(name);
@@ -182,6 +185,22 @@ impl Switch {
         self.configure_model(name, now);
         self.changed_bridges.insert(name.clone());
         Ok(())
+    }
+
+    /// `config` without the controllers that are refused, each of which the log names.
+    fn permitted(&self, config: &BridgeConfig) -> BridgeConfig {
+        let mut config = config.clone();
+        if self.env.confined {
+            let run = &self.env.dirs.run;
+            config.controllers.retain(|controller| {
+                let refused = confine::refusal(&config.name, &controller.target, run);
+                if let Some(why) = &refused {
+                    base::log_limited!(Error, "bridge", (1, 5), "{why}");
+                }
+                refused.is_none()
+            });
+        }
+        config
     }
 
     fn configure_model(&mut self, name: &str, now: Instant) {

@@ -165,6 +165,8 @@ pub struct DaemonOptions {
     pub monitor: bool,
     /// In the directory where it was started, even in the background.
     pub no_chdir: bool,
+    /// Unix sockets that the database names may lie anywhere.
+    pub no_self_confinement: bool,
     /// The pidfile, if one is wanted.
     pub pidfile: Option<PathBuf>,
     /// Even if the pidfile's process runs.
@@ -209,8 +211,7 @@ impl DaemonOptions {
             DaemonOption::Detach => self.detach = true,
             DaemonOption::Monitor => self.monitor = true,
             DaemonOption::NoChdir => self.no_chdir = true,
-            // There is no confinement that it could lift.
-            DaemonOption::NoSelfConfinement => {}
+            DaemonOption::NoSelfConfinement => self.no_self_confinement = true,
             DaemonOption::Pidfile => {
                 let default = format!("{program}.pid");
                 self.pidfile = Some(dirs.in_run(value.unwrap_or(&default)));

@@ -166,6 +166,7 @@ pub fn run_in(process: Process, args: &[String], inject: Inject) -> ExitCode {
         Err(text) => return fail(&text),
     };
     net.tls().configure(parsed.tls);
+    let confined = !parsed.daemon.no_self_confinement;
     let settings = CoreSettings {
         clock: clock.clone(),
         logger,
@@ -191,6 +192,7 @@ pub fn run_in(process: Process, args: &[String], inject: Inject) -> ExitCode {
         clock: clock.clone(),
         coverage: core.coverage.clone(),
         dirs,
+        confined,
         net: net.clone(),
         devices: injected.devices,
         dummies: injected.dummies,

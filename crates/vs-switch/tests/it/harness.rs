@@ -76,6 +76,7 @@ impl Harness {
             coverage: Coverage::new(),
             net: Net::new(&dirs),
             dirs,
+            confined: true,
             devices,
             dummies: Some(dummies),
             datapaths: vec![Arc::new(datapath)],
