@@ -10,12 +10,17 @@ use rustix::fs::FlockOperation;
 
 /// What the log's writer does to its file.
 pub trait Disk: Send {
-    /// Adds bytes to the end.  After an error the file ends where it did before, as far as
-    /// that can be had.
+    /// Adds bytes to the end.  After an error some of them may be there; `cut` takes them away.
     ///
     /// # Errors
     /// The bytes could not be written, all of them.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Shortens the contents to `length` bytes, for good.
+    ///
+    /// # Errors
+    /// It is not certain what the file ends with.
+    fn cut(&mut self, length: u64) -> io::Result<()>;
 
     /// Makes what was written survive a loss of power.
     ///
@@ -167,17 +172,16 @@ pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<File> {
 
 impl Disk for FileDisk {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self.file.write_all(bytes) {
-            Ok(()) => {
-                self.length += bytes.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                self.file.set_len(self.length)?;
-                self.file.seek(SeekFrom::Start(self.length))?;
-                Err(error)
-            }
-        }
+        self.file.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.file.set_len(length)?;
+        self.file.seek(SeekFrom::Start(length))?;
+        self.length = length;
+        self.file.sync_data()
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -195,6 +199,16 @@ impl Disk for FileDisk {
     }
 }
 
+/// No space left on device.
+fn no_space() -> io::Error {
+    io::Error::from_raw_os_error(28)
+}
+
+/// Input/output error.
+fn fault() -> io::Error {
+    io::Error::from_raw_os_error(5)
+}
+
 #[derive(Debug, Default)]
 struct SimState {
     /// What survives a loss of power.
@@ -203,9 +217,21 @@ struct SimState {
     volatile: Vec<u8>,
     /// After so many more bytes every write fails, in the middle if need be.
     room: Option<usize>,
+    faults: SimFaults,
 }
 
-/// A disk in memory that can lose power or run full.  Clones share one state.
+/// What a simulated disk refuses, beside what it has no room for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SimFaults {
+    /// To make bytes survive a loss of power; they stay where they are.
+    pub sync: bool,
+    /// To be cut.
+    pub cut: bool,
+    /// To be replaced.
+    pub replace: bool,
+}
+
+/// A disk in memory that can lose power, run full or fail.  Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct SimDisk(Arc<Mutex<SimState>>);
 
@@ -226,6 +252,11 @@ impl SimDisk {
         self.state().room = bytes;
     }
 
+    /// Says what fails from now on.
+    pub fn set_faults(&self, faults: SimFaults) {
+        self.state().faults = faults;
+    }
+
     /// The process is killed: all that was written is there.
     pub fn contents(&self) -> Vec<u8> {
         let state = self.state();
@@ -243,18 +274,34 @@ impl SimDisk {
 impl Disk for SimDisk {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.state();
+        let count = state.room.map_or(bytes.len(), |room| room.min(bytes.len()));
         if let Some(room) = &mut state.room {
-            if *room < bytes.len() {
-                return Err(io::Error::from_raw_os_error(28));
-            }
-            *room -= bytes.len();
+            *room -= count;
         }
-        state.volatile.extend_from_slice(bytes);
+        state.volatile.extend_from_slice(&bytes[..count]);
+        if count < bytes.len() {
+            return Err(no_space());
+        }
+        Ok(())
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        let mut state = self.state();
+        if state.faults.cut {
+            return Err(fault());
+        }
+        let length = usize::try_from(length).map_err(io::Error::other)?;
+        let volatile = std::mem::take(&mut state.volatile);
+        state.durable.extend(volatile);
+        state.durable.truncate(length);
         Ok(())
     }
 
     fn sync(&mut self) -> io::Result<()> {
         let mut state = self.state();
+        if state.faults.sync {
+            return Err(fault());
+        }
         let volatile = std::mem::take(&mut state.volatile);
         state.durable.extend(volatile);
         Ok(())
@@ -263,7 +310,10 @@ impl Disk for SimDisk {
     fn replace(&mut self, contents: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         if state.room.is_some_and(|room| room < contents.len()) {
-            return Err(io::Error::from_raw_os_error(28));
+            return Err(no_space());
+        }
+        if state.faults.replace {
+            return Err(fault());
         }
         state.durable = contents.to_vec();
         state.volatile.clear();

@@ -3,6 +3,10 @@
 //! Records are handed over and numbered; what was written is reported by number, in order.
 //! All records that wait are written at once, and one sync serves all of them that asked for
 //! it.
+//!
+//! When a write fails, the records that were handed over after it are built on one that is not
+//! there: they fail, too, until the one who hands them over has heard of it and says so with
+//! [`Writer::recover`].
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -29,6 +33,8 @@ enum Job {
         snapshot: Box<Snapshot>,
         date: WallTime,
         comment: String,
+        /// Whether what follows is built on this, and on nothing that failed.
+        recovers: bool,
     },
 }
 
@@ -79,7 +85,8 @@ impl Writer {
                     jobs: job_receiver,
                     reports: report_sender,
                     wake: Box::new(wake),
-                    broken: false,
+                    voided: false,
+                    cut_to: None,
                 }
                 .run();
             })?;
@@ -113,12 +120,31 @@ impl Writer {
     }
 
     /// Replaces the file by one with the snapshot's schema and rows only.
+    /// It fails if a write before it did.
     pub fn replace(&mut self, snapshot: Snapshot, date: WallTime, comment: String) -> Ticket {
+        self.submit_replace(snapshot, date, comment, false)
+    }
+
+    /// As [`replace`](Self::replace), after a report that an append failed.  The snapshot is
+    /// without what was in that append and in later ones.  Whether or not the file can be
+    /// replaced, appends are tried again from now on.
+    pub fn recover(&mut self, snapshot: Snapshot, date: WallTime, comment: String) -> Ticket {
+        self.submit_replace(snapshot, date, comment, true)
+    }
+
+    fn submit_replace(
+        &mut self,
+        snapshot: Snapshot,
+        date: WallTime,
+        comment: String,
+        recovers: bool,
+    ) -> Ticket {
         self.submit(|ticket| Job::Replace {
             ticket,
             snapshot: Box::new(snapshot),
             date,
             comment,
+            recovers,
         })
     }
 
@@ -165,9 +191,15 @@ struct Worker {
     jobs: Receiver<Job>,
     reports: Sender<Report>,
     wake: Box<dyn Fn() + Send>,
-    /// Whether an append failed: what would follow it makes no sense until the file is
-    /// replaced.
-    broken: bool,
+    /// Whether an append failed, and what comes may be built on it.
+    voided: bool,
+    /// Where the file should end, if it may have more than that.
+    cut_to: Option<u64>,
+}
+
+/// What becomes of a job that follows one that failed.
+fn voided() -> io::Error {
+    io::Error::other("an earlier write failed")
 }
 
 /// Appends that are gathered into one write, at most.
@@ -210,15 +242,7 @@ impl Worker {
                         Err(_) => break,
                     }
                 }
-                let mut result = if self.broken {
-                    Err(io::Error::other("an earlier write failed"))
-                } else {
-                    self.disk.append(&bytes)
-                };
-                if durable && result.is_ok() {
-                    result = self.disk.sync();
-                }
-                self.broken = result.is_err();
+                let result = self.append(&bytes, durable);
                 self.report(ticket, result, false);
                 next
             }
@@ -227,15 +251,53 @@ impl Worker {
                 snapshot,
                 date,
                 comment,
+                recovers,
             } => {
-                let contents = whole_file(&snapshot, date, &comment);
-                drop(snapshot);
-                let result = self.disk.replace(&contents);
-                self.broken &= result.is_err();
+                self.voided &= !recovers;
+                let result = if self.voided {
+                    Err(voided())
+                } else {
+                    let contents = whole_file(&snapshot, date, &comment);
+                    drop(snapshot);
+                    self.disk.replace(&contents)
+                };
+                if result.is_ok() {
+                    self.cut_to = None;
+                }
                 self.report(ticket, result, true);
                 None
             }
         }
+    }
+
+    /// Writes `bytes` whole, or as far as can be had nothing of them.
+    fn append(&mut self, bytes: &[u8], durable: bool) -> io::Result<()> {
+        if self.voided {
+            return Err(voided());
+        }
+        let result = self.try_append(bytes, durable);
+        if result.is_err() {
+            self.voided = true;
+            if let Some(length) = self.cut_to
+                && self.disk.cut(length).is_ok()
+            {
+                self.cut_to = None;
+            }
+        }
+        result
+    }
+
+    fn try_append(&mut self, bytes: &[u8], durable: bool) -> io::Result<()> {
+        if let Some(length) = self.cut_to {
+            self.disk.cut(length)?;
+        }
+        self.cut_to = Some(self.disk.len());
+        self.disk.append(bytes)?;
+        if durable {
+            self.disk.sync()?;
+        }
+        self.cut_to = None;
+        Ok(())
     }
 
     fn report(&self, ticket: Ticket, result: io::Result<()>, replaced: bool) {

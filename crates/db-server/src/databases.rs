@@ -167,12 +167,9 @@ impl Server {
     /// Waits until everything is written: before the end, and before a compaction is
     /// reported done.
     pub fn drain_writers(&mut self) {
-        for served in self.dbs.values_mut() {
-            while let Some(report) = served.writer.as_mut().and_then(|w| w.wait()) {
-                if let Err(error) = served.written(report) {
-                    log::error!(target: "ovsdb_file", "write failed ({error})");
-                }
-            }
+        let names: Vec<Arc<str>> = self.dbs.keys().cloned().collect();
+        for name in &names {
+            self.drain_writer(name);
         }
     }
 
@@ -203,15 +200,15 @@ impl Server {
         let uuids = self.uuids.fork();
         let wall = self.wall();
         let key = self.new_key();
+        // What cannot be written must not be in the converted database.
+        self.drain_writer(name);
         let Some(served) = self.dbs.get_mut(name) else {
             return Err(Error::bare("unknown database"));
         };
         let converted = db_engine::convert(&served.db, Arc::clone(&schema), uuids)?;
-        served.db = converted;
-        served.key = key;
-        served.unwritten.clear();
-        served.reset_monitors();
-        served.compact(now, wall, "converted by ovsdb-server");
+        served
+            .become_another(key, converted, now, wall)
+            .map_err(|error| Error::io(&error, format!("{}: write failed", served.shown())))?;
         let barrier = served.barrier();
         let waiting = std::mem::take(&mut served.waiting);
         self.send(client, barrier, Message::reply(Json::object(), id.clone()));

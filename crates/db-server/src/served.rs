@@ -45,6 +45,8 @@ pub(crate) struct Served {
     pub(crate) waiting: Vec<Waiting>,
     /// Commits that are not written yet, to be taken back if they cannot be.
     pub(crate) unwritten: VecDeque<(Ticket, Changes)>,
+    /// Up to here jobs of the writer were given up, since one of them failed.
+    given_up: Ticket,
     /// Whether changes are recorded as differences.
     pub(crate) differences: bool,
     /// Whether something changed that waiting transactions may wait for.
@@ -71,6 +73,7 @@ impl Served {
             file: None,
             waiting: Vec::new(),
             unwritten: VecDeque::new(),
+            given_up: Ticket(0),
             differences: true,
             changed: false,
             tells_ids: false,
@@ -188,6 +191,50 @@ impl Served {
         Some(writer.replace(snapshot, wall, comment.to_owned()))
     }
 
+    /// Writes the file anew after [`written`](Self::written) said that commits were taken back.
+    /// It is sound again then, and may need less room.
+    pub(crate) fn recover(&mut self, now: Instant, wall: WallTime) {
+        let snapshot = self.db.snapshot();
+        if let Some(writer) = &mut self.writer {
+            self.compacted_at = now;
+            self.compacting = true;
+            writer.recover(snapshot, wall, "recovering from failed write".to_owned());
+        }
+    }
+
+    /// Puts another database in the place of this one, in the file first.  Nothing may wait to
+    /// be written.
+    ///
+    /// # Errors
+    /// The file cannot be written; it and the database are as they were.
+    pub(crate) fn become_another(
+        &mut self,
+        key: DbKey,
+        db: Database,
+        now: Instant,
+        wall: WallTime,
+    ) -> std::io::Result<()> {
+        if let Some(writer) = &mut self.writer {
+            writer.replace(db.snapshot(), wall, "converted by ovsdb-server".to_owned());
+            let gone = || std::io::Error::other("the writer has ended");
+            let report = writer.wait().ok_or_else(gone)?;
+            self.length = report.length;
+            report.result?;
+            self.compacted_length = report.length;
+            self.compacted_at = now;
+        }
+        self.key = key;
+        self.db = db;
+        self.reset_monitors();
+        Ok(())
+    }
+
+    /// The name of the file, for messages.
+    pub(crate) fn shown(&self) -> String {
+        let file = self.file.as_ref().map(|file| file.display().to_string());
+        file.unwrap_or_else(|| self.name().to_string())
+    }
+
     /// Whether the log should be compacted.
     pub(crate) fn wants_compaction(&self, now: Instant) -> bool {
         !self.compacting
@@ -196,7 +243,10 @@ impl Served {
             && now >= self.compacted_at + COMPACT_MIN_TIME
     }
 
-    /// Takes note of a report.  An error if commits were taken back.
+    /// Takes note of a report.
+    ///
+    /// # Errors
+    /// Commits were taken back: all those after the report before this one.
     pub(crate) fn written(&mut self, report: Report) -> std::result::Result<(), std::io::Error> {
         self.length = report.length;
         if report.replaced {
@@ -207,8 +257,15 @@ impl Served {
         }
         if let Err(error) = report.result {
             if report.replaced {
-                log::warn!(target: "ovsdb_file", "{}: compaction failed ({error})", self.name());
+                log::warn!(target: "ovsdb_file", "{}: compaction failed ({})", self.name(),
+                    base::errno_text(&error));
                 return Ok(());
+            }
+            if report.ticket <= self.given_up {
+                return Ok(());
+            }
+            if let Some(writer) = &self.writer {
+                self.given_up = writer.last();
             }
             while let Some((_, changes)) = self.unwritten.pop_back() {
                 self.db.apply(&changes.reversed());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Clock, Instant, WallTime};
 use db_engine::monitor::{MonitorId, Version};
-use db_engine::writer::Ticket;
+use db_engine::writer::{Report, Ticket, Writer};
 use db_model::{Error, Uuid, UuidSource};
 use io::jsonrpc::Message;
 use json::Json;
@@ -282,34 +282,49 @@ impl Server {
     }
 
     fn take_reports(&mut self, name: &Arc<str>) {
-        while let Some(served) = self.dbs.get_mut(name) {
-            let Some(report) = served.writer.as_mut().and_then(|w| w.poll()) else {
-                return;
-            };
-            if let Err(error) = served.written(report) {
-                self.write_failed(name, &error);
-            }
-        }
+        while self.take_report(name, Writer::poll) {}
     }
 
-    /// Commits could not be written and were taken back: those who were to hear of them hear
-    /// otherwise, and those who watch the database begin anew.
-    fn write_failed(&mut self, name: &Arc<str>, error: &std::io::Error) {
+    /// Waits until everything of a database is written, or is known not to be.
+    pub(crate) fn drain_writer(&mut self, name: &Arc<str>) {
+        while self.take_report(name, Writer::wait) {}
+    }
+
+    /// Takes the report that `next` has, if it has one.
+    fn take_report(&mut self, name: &Arc<str>, next: fn(&mut Writer) -> Option<Report>) -> bool {
+        let Some(served) = self.dbs.get_mut(name) else {
+            return false;
+        };
+        let Some(writer) = &mut served.writer else {
+            return false;
+        };
+        let written = writer.done();
+        let Some(report) = next(writer) else {
+            return false;
+        };
+        if let Err(error) = served.written(report) {
+            self.write_failed(name, written, &error);
+        }
+        true
+    }
+
+    /// Commits after `written` could not be written and were taken back: those who were to hear
+    /// of them hear otherwise, and those who watch the database begin anew.
+    fn write_failed(&mut self, name: &Arc<str>, written: Ticket, error: &std::io::Error) {
         let now = self.clock.now();
         let wall = self.wall();
         let Some(served) = self.dbs.get_mut(name) else {
             return;
         };
         let key = served.key;
-        log::error!(target: "ovsdb_file", "{name}: write failed ({error})");
+        log::error!(target: "ovsdb_file", "{name}: write failed ({})", base::errno_text(error));
         served.reset_monitors();
-        // A file that is written anew is sound again, and may need less room.
-        served.compact(now, wall, "recovering from failed write");
-        let reply_error = Error::io(error, "write failed").to_json();
+        served.recover(now, wall);
+        let reply_error = Error::io(error, format!("{}: write failed", served.shown())).to_json();
         for (client, state) in &mut self.clients {
             let mut ending = state.monitors.values().any(|m| m.db == *name);
             for held in &mut state.held {
-                if held.barrier.is_none_or(|(held_key, _)| held_key != key) {
+                if held.barrier.is_none_or(|b| b.0 != key || b.1 <= written) {
                     continue;
                 }
                 held.barrier = None;

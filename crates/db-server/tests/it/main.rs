@@ -1,5 +1,7 @@
 //! The server's sessions, without sockets.
 
+mod failing_disk;
+
 use std::sync::Arc;
 use std::time::Duration;
 
