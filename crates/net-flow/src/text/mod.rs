@@ -193,6 +193,14 @@ pub fn apply_field(
 ) -> Result<(), String> {
     let text = if text.is_empty() { "0/0" } else { text };
     let (value, mask) = value::parse(field, text, names)?;
+    // Of other narrow fields, Open vSwitch's tools drop the bits in excess, and scripts may rely
+    // on that; this one its switch refuses.
+    if field == Field::Ipv6Label && !field.allows_value(value) {
+        let (bits, name) = (field.info().bits, field.info().name);
+        return Err(format!(
+            "{name}: value {value:#x} does not fit into {bits} bits"
+        ));
+    }
     set(m, field, value, mask, formats)
 }
 
@@ -308,6 +316,14 @@ mod tests {
             ("tcp6,tcp_flags=+syn", "tcp6,tcp_flags=+syn"),
         ] {
             assert_eq!(reprint(text).as_deref(), Ok(want), "{text}");
+        }
+        assert_eq!(
+            reprint("ipv6,ipv6_label=0xfffff/0x1fffff").as_deref(),
+            Ok("ipv6,ipv6_label=0xfffff")
+        );
+        for text in ["0x100000", "0x100000/0x100000", "0x1fffff/0xfffff"] {
+            let refused = reprint(&format!("ipv6,ipv6_label={text}")).unwrap_err();
+            assert!(refused.contains("does not fit into 20 bits"), "{refused}");
         }
         assert_eq!(
             reprint("reg0[0..3]=16").unwrap_err(),
