@@ -19,13 +19,6 @@ struct Kernel {
     clock: Clock,
 }
 
-fn system(error: &std::io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(number) => Error::System(number, base::errno_text(error)),
-        None => Error::Unsupported(error.to_string()),
-    }
-}
-
 fn check(kind: &str) -> Result<(), Error> {
     if kind == SYSTEM {
         return Ok(());
@@ -41,7 +34,7 @@ impl Host for Kernel {
 
     fn names(&self, kind: &str) -> Result<Vec<String>, Error> {
         check(kind)?;
-        dp_kernel::list().map_err(|e| system(&e))
+        dp_kernel::list()
     }
 
     fn open(&self, kind: &str, name: &str) -> Result<Arc<dyn Datapath>, Error> {

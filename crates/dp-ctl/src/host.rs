@@ -40,13 +40,7 @@ pub trait Host {
 
     /// The flows of a datapath, in the order in which they are shown.
     fn flows(&self, datapath: &Arc<dyn Datapath>) -> Vec<DumpedFlow> {
-        let mut flows = Vec::new();
-        datapath.flow_dump(&mut |flow| {
-            flows.push(flow);
-            true
-        });
-        flows.sort_by_cached_key(|flow| flow.key.clone());
-        flows
+        flows_by_key(datapath)
     }
 
     /// One flow.
@@ -93,6 +87,17 @@ pub trait Host {
     fn port_del(&mut self, datapath: &Arc<dyn Datapath>, port: PortNo) -> Result<(), Error> {
         datapath.port_del(port)
     }
+}
+
+/// All flows of a datapath, in the order of their keys.
+pub fn flows_by_key(datapath: &Arc<dyn Datapath>) -> Vec<DumpedFlow> {
+    let mut flows = Vec::new();
+    datapath.flow_dump(&mut |flow| {
+        flows.push(flow);
+        true
+    });
+    flows.sort_by_cached_key(|flow| flow.key.clone());
+    flows
 }
 
 /// Has no datapath: for commands that need none.

@@ -22,7 +22,7 @@ mod text_only;
 
 pub use commands::{COMMANDS, Command, find, run};
 pub use flow_text::{DumpFormat, flow_text, stats_text};
-pub use host::{Host, NoDatapaths};
+pub use host::{Host, NoDatapaths, flows_by_key};
 pub use lines::{Line, parse_line, preprocess};
 pub use options::{Caller, Options};
 pub use report::Report;

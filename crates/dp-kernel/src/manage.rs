@@ -19,12 +19,15 @@ pub fn find_module() -> io::Result<()> {
 ///
 /// # Errors
 /// As the kernel gives them.
-pub fn list() -> io::Result<Vec<String>> {
-    let kernel = Kernel::open()?;
-    let mut request = datapath::dump(kernel.families.datapath);
-    kernel.list(&mut request, |message| {
-        datapath::Datapath::parse(message).map(|(found, _)| found.name)
-    })
+pub fn list() -> Result<Vec<String>, Error> {
+    let list = || {
+        let kernel = Kernel::open()?;
+        let mut request = datapath::dump(kernel.families.datapath);
+        kernel.list(&mut request, |message| {
+            datapath::Datapath::parse(message).map(|(found, _)| found.name)
+        })
+    };
+    list().map_err(|e: io::Error| error(&e))
 }
 
 /// Asks for a datapath by name.

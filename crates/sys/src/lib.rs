@@ -3,6 +3,7 @@
 //!
 //! This is the only crate with `unsafe` code; each block says why it is sound.
 
+mod af_packet;
 pub mod clock;
 pub mod crash;
 pub mod ethtool;

@@ -3,10 +3,10 @@
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
-use crate::check;
+use crate::{af_packet, check};
 
 /// Frames handled by one call at most.
 pub const BATCH: usize = 32;
@@ -51,14 +51,9 @@ impl PacketSocket {
     /// As the kernel gives them: without `CAP_NET_RAW`, if there is no such device, or if the kernel is older than
     /// 4.20.
     pub fn open(ifindex: u32) -> io::Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: a plain system call without pointers.
-        let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the descriptor was just returned and nothing else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let socket = Self { fd };
-        let ifindex = libc::c_int::try_from(ifindex)
-            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let socket = Self {
+            fd: af_packet::open()?,
+        };
         let packet = libc::SOL_PACKET;
         socket.set_option(packet, libc::PACKET_AUXDATA, &1)?;
         socket.set_option(packet, libc::PACKET_VNET_HDR, &1)?;
@@ -80,25 +75,16 @@ impl PacketSocket {
     /// # Errors
     /// As the kernel gives them.
     pub fn rebind(&self, ifindex: u32) -> io::Result<()> {
-        let ifindex = libc::c_int::try_from(ifindex)
-            .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         self.bind(ifindex)?;
         // The end of the old device is still to be reported; it must not stop what is sent now.
         rustix::net::sockopt::socket_error(&self.fd)?.ok();
         Ok(())
     }
 
-    fn bind(&self, ifindex: libc::c_int) -> io::Result<()> {
-        // SAFETY: all-zero is a valid value of this plain C structure.
-        let mut addr: libc::sockaddr_ll = unsafe { mem::zeroed() };
-        addr.sll_family = libc::AF_PACKET as libc::sa_family_t;
-        addr.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        addr.sll_ifindex = ifindex;
-        let len = size_of_val(&addr) as libc::socklen_t;
-        // SAFETY: `addr` is a whole socket address of `len` bytes.
-        check(unsafe { libc::bind(self.fd.as_raw_fd(), ptr::from_ref(&addr).cast(), len) })?;
+    fn bind(&self, ifindex: u32) -> io::Result<()> {
+        af_packet::bind(&self.fd, ifindex, libc::ETH_P_ALL as u16)?;
         let membership = libc::packet_mreq {
-            mr_ifindex: ifindex,
+            mr_ifindex: af_packet::index(ifindex)?,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
             mr_alen: 0,
             mr_address: [0; 8],
@@ -113,11 +99,7 @@ impl PacketSocket {
         name: libc::c_int,
         value: &T,
     ) -> io::Result<()> {
-        let len = size_of::<T>() as libc::socklen_t;
-        let fd = self.fd.as_raw_fd();
-        // SAFETY: `value` is readable for `len` bytes and the kernel only reads it.
-        check(unsafe { libc::setsockopt(fd, level, name, ptr::from_ref(value).cast(), len) })?;
-        Ok(())
+        af_packet::set_option(&self.fd, level, name, value)
     }
 
     /// Frames that the kernel dropped since the last call because nobody took them in time.

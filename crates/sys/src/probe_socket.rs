@@ -3,11 +3,11 @@
 
 use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
-use crate::check;
+use crate::{af_packet, check};
 
 /// Frames that one call sends at most.
 pub const BATCH: usize = 64;
@@ -31,35 +31,14 @@ impl ProbeSocket {
     /// # Errors
     /// As the kernel gives them: without `CAP_NET_RAW`, or if there is no such device.
     pub fn open(ifindex: u32, ethertype: u16) -> io::Result<Self> {
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: a plain system call without pointers.
-        let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the descriptor was just returned and nothing else owns it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let socket = Self { fd };
+        let fd = af_packet::open()?;
         if ethertype != 0 {
-            socket.set_option(libc::SO_TIMESTAMPNS, 1)?;
-            socket.set_option(libc::SO_RCVBUFFORCE, RECEIVE_BUFFER)?;
+            let solid = libc::SOL_SOCKET;
+            af_packet::set_option(&fd, solid, libc::SO_TIMESTAMPNS, &1)?;
+            af_packet::set_option(&fd, solid, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER)?;
         }
-        // SAFETY: all-zero is a valid value of this plain C structure.
-        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as libc::sa_family_t;
-        address.sll_protocol = ethertype.to_be();
-        address.sll_ifindex =
-            libc::c_int::try_from(ifindex).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let length = size_of_val(&address) as libc::socklen_t;
-        let fd = socket.fd.as_raw_fd();
-        // SAFETY: `address` is a whole socket address of `length` bytes.
-        check(unsafe { libc::bind(fd, ptr::from_ref(&address).cast(), length) })?;
-        Ok(socket)
-    }
-
-    fn set_option(&self, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-        let length = size_of_val(&value) as libc::socklen_t;
-        let (fd, value) = (self.fd.as_raw_fd(), ptr::from_ref(&value).cast());
-        // SAFETY: `value` is readable for `length` bytes and the kernel only reads it.
-        check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, name, value, length) })?;
-        Ok(())
+        af_packet::bind(&fd, ifindex, ethertype)?;
+        Ok(Self { fd })
     }
 
     /// Takes a frame into `buffer`, cut to it: its length and when the kernel had it, since

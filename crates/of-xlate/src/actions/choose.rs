@@ -36,13 +36,13 @@ fn link(algorithm: MultipathAlgorithm, hash: u32, links: u32, arg: u32) -> u32 {
 
 impl Ctx<'_> {
     /// Sends to, or writes into a field, a live port of several.
-    pub(crate) fn bundle(&mut self, action: &Bundle, last: bool) {
+    pub(crate) fn bundle(&mut self, bundle: &Bundle, action: &Action, last: bool) {
         let live = |ctx: &Self, port: &PortNo| ctx.is_port_live(*port);
-        let members = action.members.iter();
-        let port = match action.algorithm {
+        let members = bundle.members.iter();
+        let port = match bundle.algorithm {
             BundleAlgorithm::ActiveBackup => members.copied().find(|port| live(self, port)),
             BundleAlgorithm::Hrw => {
-                let hash = self.flow.hash(action.fields, u32::from(action.basis));
+                let hash = self.flow.hash(bundle.fields, u32::from(bundle.basis));
                 let members = members.copied().zip(0..);
                 let live = members.filter(|(port, _)| live(self, port));
                 let best = live.max_by_key(|(_, at)| score(hash, *at));
@@ -50,37 +50,20 @@ impl Ctx<'_> {
             }
         };
         let port = port.unwrap_or(PortNo::NONE);
-        match action.dst {
-            Some(part) => {
-                if self
-                    .flow
-                    .write_part(part, u128::from(port.0 & 0xffff))
-                    .is_some()
-                {
-                    self.report_part(part);
-                } else {
-                    self.fail_unsupported(&Action::Bundle(Box::new(action.clone())));
-                }
-            }
+        match bundle.dst {
+            Some(part) => self.write_result(part, u128::from(port.0 & 0xffff), action),
             None if port == PortNo::NONE => {}
             None => self.output(port, 0, false, last),
         }
     }
 
     /// Writes the number of a link into a field.
-    pub(crate) fn multipath(&mut self, action: Multipath) {
-        let hash = self.flow.hash(action.fields, u32::from(action.basis));
-        let links = u32::from(action.max_link) + 1;
-        let value = link(action.algorithm, hash, links, action.arg);
-        if self
-            .flow
-            .write_part(action.dst, u128::from(value))
-            .is_some()
-        {
-            self.report_part(action.dst);
-        } else {
-            self.fail_unsupported(&Action::Multipath(Box::new(action)));
-        }
+    pub(crate) fn multipath(&mut self, multipath: &Multipath, action: &Action) {
+        let basis = u32::from(multipath.basis);
+        let hash = self.flow.hash(multipath.fields, basis);
+        let links = u32::from(multipath.max_link) + 1;
+        let value = link(multipath.algorithm, hash, links, multipath.arg);
+        self.write_result(multipath.dst, u128::from(value), action);
     }
 }
 

@@ -64,6 +64,15 @@ impl Ctx<'_> {
         self.report_part(dst);
     }
 
+    /// Writes what `action` has computed into a field.
+    pub(crate) fn write_result(&mut self, part: Subfield, value: u128, action: &Action) {
+        if self.flow.write_part(part, value).is_some() {
+            self.report_part(part);
+        } else {
+            self.fail_unsupported(action);
+        }
+    }
+
     /// Tells what a part of a field is now.
     pub(crate) fn report_part(&mut self, part: Subfield) {
         if self.trace.is_some() {

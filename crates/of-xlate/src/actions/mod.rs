@@ -111,8 +111,8 @@ impl Ctx<'_> {
             Action::UnrollXlate { table, cookie } => self.unroll(*table, *cookie),
             Action::Ct(a) => return self.track(a),
             Action::CtClear => self.forget_connection(),
-            Action::Bundle(a) => self.bundle(a, last),
-            Action::Multipath(a) => self.multipath(**a),
+            Action::Bundle(a) => self.bundle(a, action, last),
+            Action::Multipath(a) => self.multipath(a, action),
             Action::Group(id) => return self.use_group(*id, last),
             other => return self.unsupported(other),
         }

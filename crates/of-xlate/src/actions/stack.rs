@@ -22,10 +22,6 @@ impl Ctx<'_> {
             self.warn("stack underflow".to_string());
             return;
         };
-        if self.flow.write_part(part, item.value).is_some() {
-            self.report_part(part);
-        } else {
-            self.fail_unsupported(&Action::StackPop(part));
-        }
+        self.write_result(part, item.value, &Action::StackPop(part));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::Instant;
 use dp_api::{Datapath, DumpedFlow, Error, FlowPut, FlowStats, PortSpec};
-use dp_ctl::{Caller, Command, Host, Options};
+use dp_ctl::{Caller, Command, Host, Options, flows_by_key};
 use dp_lang::{PortNo, Ufid};
 
 use crate::backer::Backer;
@@ -80,20 +80,10 @@ impl Host for Owner<'_> {
     }
 
     fn flows(&self, datapath: &Arc<dyn Datapath>) -> Vec<DumpedFlow> {
-        let Some(backer) = self.backer(datapath) else {
-            let mut flows = Vec::new();
-            datapath.flow_dump(&mut |flow| {
-                flows.push(flow);
-                true
-            });
-            flows.sort_by_cached_key(|flow| flow.key.clone());
-            return flows;
-        };
-        backer.flows()
-    }
-
-    fn flow(&self, datapath: &Arc<dyn Datapath>, ufid: Ufid) -> Result<DumpedFlow, Error> {
-        datapath.flow_get(ufid)
+        match self.backer(datapath) {
+            Some(backer) => backer.flows(),
+            None => flows_by_key(datapath),
+        }
     }
 
     fn flow_put(&mut self, datapath: &Arc<dyn Datapath>, put: FlowPut) -> Result<(), Error> {
