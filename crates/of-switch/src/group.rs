@@ -172,7 +172,8 @@ fn hash_values(buckets: &[Bucket]) -> Option<Box<[u32]>> {
     }
     log::debug!(target: LOG, "  Using {values} hash values:");
     let table = apportion(buckets, values);
-    for (at, bucket) in buckets.iter().enumerate() {
+    let is_shown = log::log_enabled!(target: LOG, log::Level::Debug);
+    for (at, bucket) in buckets.iter().enumerate().filter(|_| is_shown) {
         let target = (values * u64::from(bucket.weight)) as f64 / total as f64;
         let hits = table.iter().filter(|b| **b as usize == at).count();
         log::debug!(target: LOG, "  Bucket {}: weight={}, target={target:.2} hits={hits}",

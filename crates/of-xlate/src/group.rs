@@ -7,7 +7,7 @@ use of_switch::{GroupEntry, HashTable, Selector};
 use of_wire::action::HashFields;
 use of_wire::message::{Bucket, GROUP_ANY, GroupType};
 
-use crate::ctx::Ctx;
+use crate::ctx::{Ctx, MAX_RESUBMITS};
 use crate::freeze::Departure;
 use crate::hash::WordHash;
 use crate::trace::NodeKind;
@@ -123,6 +123,10 @@ impl Ctx<'_> {
             self.warn(format!("bucket chaining exceeded {MAX_WATCHED} links"));
             return false;
         }
+        if self.resubmits >= MAX_RESUBMITS {
+            // The next use of a table or group says so.
+            return false;
+        }
         if kind == GroupType::Select && bucket.weight == 0 {
             return false;
         }
@@ -140,6 +144,8 @@ impl Ctx<'_> {
     }
 
     fn is_group_live(&mut self, id: u32, depth: usize) -> bool {
+        // Groups that watch groups multiply as those do that use them.
+        self.resubmits += 1;
         let group = self.group(id);
         group.is_some_and(|group| self.first_live(&group, depth).is_some())
     }

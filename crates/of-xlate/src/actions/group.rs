@@ -28,6 +28,8 @@ impl Ctx<'_> {
         if !self.has_resources() {
             return Next::Continue;
         }
+        // Groups that use groups multiply as tables do.
+        self.resubmits += 1;
         let Some(group) = self.group(id) else {
             self.report(NodeKind::Warning, || {
                 format!("output to nonexistent group {id}")

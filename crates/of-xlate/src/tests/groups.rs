@@ -81,6 +81,31 @@ fn groups_chain_but_not_in_circles() {
     assert_eq!(actions(&circle), "drop");
 }
 
+/// Groups that use or watch two groups each, 40 deep, would take for ever.
+#[test]
+fn groups_that_multiply_end() {
+    let chain = |link: &dyn Fn(u32) -> String| -> Vec<String> { (1..=40).map(link).collect() };
+    let users = chain(&|n| {
+        let next = n + 1;
+        format!("group_id={n},type=all,bucket=group:{next},bucket=group:{next}")
+    });
+    let watchers = chain(&|n| {
+        let next = n + 1;
+        let bucket = format!("bucket=watch_group:{next},output:2");
+        format!("group_id={n},type=ff,{bucket},{bucket}")
+    });
+    for groups in [users, watchers] {
+        let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+        let result = of(&groups);
+        assert!(result.effects.len() < 10_000);
+        assert!(
+            matches!(&*actions(&result), "drop" | "104"),
+            "{}",
+            actions(&result)
+        );
+    }
+}
+
 #[test]
 fn fast_failover_follows_ports_and_groups() {
     let groups = [
