@@ -69,7 +69,7 @@ pub trait Effects {
     /// A number by chance.
     fn random(&mut self) -> u32;
 
-    /// The hash of a packet with this key.
+    /// The hash of a packet with this key; 0 becomes 1, as in the kernel.
     fn hash(&mut self, key: &FlowKey, algorithm: u32, basis: u32) -> u32;
 
     /// Whether a meter lets a packet pass.
@@ -301,6 +301,8 @@ impl<E: Effects> Interpreter<'_, E> {
                 } else {
                     self.effects.hash(&flight.key, *algorithm, *basis)
                 };
+                // Zero says that there is no hash: who wants one would ask again and again.
+                let hash = hash.max(1);
                 flight.key.to_mut().set(slot::DP_HASH, u128::from(hash));
             }
             Action::CtClear => {
@@ -359,7 +361,7 @@ mod tests {
             5
         }
         fn hash(&mut self, _key: &FlowKey, _algorithm: u32, basis: u32) -> u32 {
-            basis + 1
+            basis.wrapping_add(1)
         }
         fn missing(&mut self, missing: Missing) {
             self.missing.push(missing);
@@ -447,6 +449,16 @@ mod tests {
         );
         assert_eq!(meta, (1, 8, 9));
         assert_eq!(key.get(slot::VLAN_TCI), 0x1007);
+    }
+
+    #[test]
+    fn a_hash_is_never_zero() {
+        let (algorithm, recirc) = (0, Action::Recirc(1));
+        for (basis, wanted) in [(u32::MAX, 1), (0, 1), (1, 2)] {
+            let hash = Action::Hash { algorithm, basis };
+            let log = run_list(TCP, &[hash, recirc.clone()]);
+            assert_eq!(log.again[0].get(slot::DP_HASH), wanted);
+        }
     }
 
     #[test]
