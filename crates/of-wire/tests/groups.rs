@@ -7,7 +7,7 @@
 
 use net_flow::{Formats, Names};
 use of_wire::group_text::{GroupTextCommand, parse_group_mod};
-use of_wire::message::{Body, GroupCommand, GroupMod};
+use of_wire::message::{Body, GroupCommand, GroupMod, Part};
 use of_wire::print::{Style, message_text};
 use of_wire::version::formats_of;
 use of_wire::{Dialect, Message, Version};
@@ -117,4 +117,32 @@ fn groups_are_written_and_printed_as_recorded() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+/// An entry that no message can hold is left out, wherever it stands, and spoils no other.
+#[test]
+fn what_is_too_long_spoils_nothing_else() {
+    let group = |id: u32, buckets: u32| {
+        let bucket = |id: u32| format!(",bucket=bucket_id:{id},actions=output:1");
+        let buckets: String = (0..buckets).map(bucket).collect();
+        let text = format!("group_id={id},type=all{buckets}");
+        let command = GroupTextCommand::Fixed(GroupCommand::Add);
+        let parsed = parse_group_mod(&text, command, &Names::default());
+        parsed.unwrap().0.group
+    };
+    let (one, huge, two) = (group(1, 2), group(2, 5000), group(3, 3));
+    for version in Version::ALL {
+        let part = Part {
+            more: false,
+            entries: vec![one.clone(), huge.clone(), two.clone()],
+        };
+        let dialect = Dialect::of(version);
+        let reply = Message::new(version, 1, Body::GroupDescReply(part));
+        let read = Message::decode(&reply.encode(dialect), dialect).unwrap();
+        let Body::GroupDescReply(part) = read.body else {
+            panic!("{read:?}");
+        };
+        let ids: Vec<u32> = part.entries.iter().map(|g| g.id).collect();
+        assert_eq!(ids, [1, 3], "{version}");
+    }
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use base::Instant;
-use of_wire::ErrorCode;
 use of_wire::message::{
     BUCKET_ALL, BUCKET_FIRST, BUCKET_LAST, BUCKET_MAX, Bucket, FlowRemovedReason, GROUP_ALL,
-    GROUP_MAX, Group, GroupCommand, GroupMod, GroupType,
+    GROUP_MAX, Group, GroupCommand, GroupMod, GroupType, Part,
 };
+use of_wire::{Body, Dialect, ErrorCode, Message, Version};
 
 use crate::group::GroupEntry;
 use crate::rule::{Rule, RuleId};
@@ -139,6 +139,7 @@ impl Tables {
             (_, None) => return Err(ErrorCode::OfpgmfcUnknownGroup),
             (_, Some(old)) => {
                 let group = changed(&old.group, request)?;
+                check_size(&group)?;
                 if group.kind == GroupType::Select {
                     log::debug!(target: "ofproto_dpif", "Modifying select group {id}");
                 }
@@ -159,6 +160,7 @@ impl Tables {
         if id > GROUP_MAX {
             return Err(ErrorCode::OfpgmfcInvalidGroup);
         }
+        check_size(&group)?;
         if group.kind == GroupType::Select {
             log::debug!(target: "ofproto_dpif", "Constructing select group {id}");
         }
@@ -187,6 +189,27 @@ impl Tables {
         self.groups.view.set(id, new.clone());
         self.is_changed = true;
         changes.push(Change::Group(id, old, new));
+    }
+}
+
+/// Whether the description of a group fits a message in every version: buckets come bit by bit, and
+/// take more room in one version than in another.
+fn check_size(group: &Group) -> Result<(), ErrorCode> {
+    let described = |version: Version, entries: Vec<Group>| {
+        let part = Part {
+            more: false,
+            entries,
+        };
+        let message = Message::new(version, 0, Body::GroupDescReply(part));
+        message.encode(Dialect::of(version)).len()
+    };
+    // What does not fit is left out.
+    let fits =
+        |version: Version| described(version, vec![group.clone()]) > described(version, Vec::new());
+    if Version::ALL.into_iter().all(fits) {
+        Ok(())
+    } else {
+        Err(ErrorCode::OfpgmfcOutOfBuckets)
     }
 }
 
@@ -243,4 +266,69 @@ fn remaining(old: &[Bucket], place: u32) -> Result<Vec<Bucket>, ErrorCode> {
 fn position(buckets: &[Bucket], id: u32) -> Result<usize, ErrorCode> {
     let at = buckets.iter().position(|b| b.id == id);
     at.ok_or(ErrorCode::OfpgmfcUnknownBucket)
+}
+
+#[cfg(test)]
+mod tests {
+    use net_flow::PortNo;
+    use of_wire::message::{GROUP_ANY, Selection};
+
+    use super::*;
+
+    fn insert(first: u32, count: u32) -> GroupMod {
+        let bucket = |id| Bucket {
+            id,
+            weight: 1,
+            watch_port: PortNo::NONE,
+            watch_group: GROUP_ANY,
+            actions: Vec::new(),
+        };
+        GroupMod {
+            command: GroupCommand::InsertBucket,
+            command_bucket: BUCKET_LAST,
+            group: Group {
+                id: 1,
+                kind: GroupType::All,
+                selection: Selection::default(),
+                buckets: (first..first + count).map(bucket).collect(),
+            },
+        }
+    }
+
+    /// A group grows until its description would not fit a message any more, in any version.
+    #[test]
+    fn a_group_can_always_be_described() {
+        const STEP: u32 = 250;
+        let mut tables = Tables::new();
+        let add = GroupMod {
+            command: GroupCommand::Add,
+            ..insert(0, STEP)
+        };
+        assert!(tables.apply_group(add, Instant::ZERO).is_ok());
+        let mut count = STEP;
+        let refused = loop {
+            match tables.apply_group(insert(count, STEP), Instant::ZERO) {
+                Ok(_) => count += STEP,
+                Err(error) => break error,
+            }
+            assert!(count < 20_000);
+        };
+        assert_eq!(refused, ErrorCode::OfpgmfcOutOfBuckets);
+        let group = &tables.groups().get(1).unwrap().group;
+        assert_eq!(group.buckets.len() as u32, count);
+        for version in Version::ALL {
+            let part = Part {
+                more: false,
+                entries: vec![group.clone()],
+            };
+            let reply = Message::new(version, 1, Body::GroupDescReply(part));
+            let dialect = Dialect::of(version);
+            let bytes = reply.encode(dialect);
+            let read = Message::decode(&bytes, dialect).unwrap();
+            let Body::GroupDescReply(part) = read.body else {
+                panic!("{read:?}");
+            };
+            assert_eq!(part.entries[0].buckets.len() as u32, count);
+        }
+    }
 }

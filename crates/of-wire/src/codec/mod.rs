@@ -401,12 +401,16 @@ impl Encoder<'_> {
         for item in entries {
             entry.clear();
             put(&mut entry, item);
+            if body - start + entry.len() > MAX_LEN {
+                base::log_limited!(
+                    Warn,
+                    "ofp_msgs",
+                    (1, 5),
+                    "an entry of a multipart message is too long and was left out"
+                );
+                continue;
+            }
             if self.out.len() - start + entry.len() > MAX_LEN {
-                if self.out.len() == body {
-                    log::warn!(target: "ofp_msgs",
-                        "an entry of a multipart message is too long and was left out");
-                    continue;
-                }
                 self.set_more(start, true);
                 self.finish(start);
                 start = self.begin(kind, more).unwrap_or(start);
