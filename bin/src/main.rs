@@ -33,6 +33,7 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("ovsdb-client", Program::Tool(vs_ctl::ovsdb_client::run)),
     ("ovs-appctl", Program::Tool(vs_ctl::appctl::run)),
     ("ovsdb-tool", Program::Tool(vs_ctl::ovsdb_tool::run)),
+    ("vtep-ctl", Program::Tool(vs_ctl::vtep_ctl::run)),
 ];
 
 fn switch(args: &[String]) -> ExitCode {

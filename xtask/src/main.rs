@@ -20,6 +20,9 @@ usage: cargo xtask COMMAND [OPTION...]
   bench upcall [--rounds N] [--short] [--ports N] [--peer-bin DIR]... [--peer-schema FILE] [TEST...]
                                        the kernel's way to the switch, against Debian's or
                                        another Open vSwitch, in a virtual machine
+  bench db [--rounds N] [--large] [--rows N] [--peer FILE] [--no-build]
+                                       the database server against Debian's or another
+                                       ovsdb-server
   demo                                 two hosts talk through a bridge (as root)
   fuzz [--seconds N] [TARGET...]       every fuzzer for N (60) seconds, or those named
   test [--full] [--install] [--require NAME,...]

@@ -332,11 +332,20 @@ pub trait TableColumns {
 ///         ports: Set<Uuid>,
 ///     }
 /// }
+///
+/// table! {
+///     /// A column whose name is no field name gets one.
+///     pub struct Remote = "Ucast_Macs_Remote" {
+///         mac = "MAC": One<str>,
+///     }
+/// }
 /// ```
 #[macro_export]
 macro_rules! table {
+    (@name $column:ident) => { stringify!($column).trim_start_matches("r#") };
+    (@name $column:ident $column_name:literal) => { $column_name };
     ($(#[$meta:meta])* $visibility:vis struct $name:ident = $table:literal {
-        $($column:ident: $value:ty),* $(,)?
+        $($column:ident $(= $column_name:literal)?: $value:ty),* $(,)?
     }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
@@ -356,7 +365,7 @@ macro_rules! table {
                     $($column: $crate::Column::find(
                         layout,
                         $table,
-                        stringify!($column).trim_start_matches("r#"),
+                        $crate::table!(@name $column $($column_name)?),
                     ),)*
                 }
             }

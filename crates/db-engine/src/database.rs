@@ -139,6 +139,7 @@ impl Database {
             table.strong.clear();
             table.weak.clear();
             table.indexes.iter_mut().for_each(hashbrown::HashMap::clear);
+            table.searches.clear();
         }
         for table in &all.tables {
             for row in &table.rows {
@@ -197,6 +198,7 @@ impl Database {
             }
             // All old values leave an index before new ones come: rows may swap values.
             let this = &mut self.tables[table.table];
+            this.searches.follow(&table.rows, this.rows.len());
             for index in 0..this.indexes.len() {
                 for row in &table.rows {
                     if let Some(old) = &row.old {

@@ -16,6 +16,7 @@ pub mod log_file;
 pub mod monitor;
 mod operations;
 mod record;
+mod search;
 pub mod store;
 mod table;
 mod transaction;

@@ -264,7 +264,7 @@ impl<'a> Operation<'a> {
 
     fn find(
         &self,
-        transaction: &Transaction<'_>,
+        transaction: &mut Transaction<'_>,
         symbols: &mut SymbolTable,
         condition: &Json,
     ) -> Result<Vec<Uuid>> {
@@ -319,7 +319,7 @@ impl<'a> Operation<'a> {
 
     fn select(
         &self,
-        transaction: &Transaction<'_>,
+        transaction: &mut Transaction<'_>,
         symbols: &mut SymbolTable,
         condition: &Json,
         columns: Option<&Json>,
@@ -411,7 +411,7 @@ impl<'a> Operation<'a> {
 
     fn wait(
         &self,
-        transaction: &Transaction<'_>,
+        transaction: &mut Transaction<'_>,
         symbols: &mut SymbolTable,
         context: &Context<'_>,
     ) -> Result<Step> {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use db_model::{Atom, DatabaseSchema, Datum, Row, TableSchema, Uuid};
 use foldhash::fast::RandomState;
 
+use crate::search::Searches;
+
 /// Hash maps of the engine.
 pub(crate) type Map<K, V> = hashbrown::HashMap<K, V, RandomState>;
 
@@ -61,6 +63,8 @@ pub struct Table {
     pub(crate) weak: Map<Uuid, Map<(usize, Uuid), u32>>,
     /// For each index of the schema: the row that has these values.
     pub(crate) indexes: Vec<Map<IndexKey, Uuid>>,
+    /// Indexes that searches have asked for.
+    pub(crate) searches: Searches,
     pub(crate) strong_columns: Vec<RefColumn>,
     pub(crate) weak_columns: Vec<RefColumn>,
 }
@@ -73,6 +77,7 @@ impl Table {
             strong: Map::default(),
             weak: Map::default(),
             indexes: vec![Map::default(); table_schema.indexes.len()],
+            searches: Searches::default(),
             strong_columns: RefColumn::collect(schema, &table_schema, true),
             weak_columns: RefColumn::collect(schema, &table_schema, false),
             schema: table_schema,
@@ -102,6 +107,12 @@ impl Table {
     /// All rows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Row>> {
         self.rows.values()
+    }
+
+    /// The columns, besides those of the schema's indexes, by which rows are found without
+    /// looking at all of them, since transactions kept searching for them.
+    pub fn searched_columns(&self) -> Vec<usize> {
+        self.searches.columns()
     }
 
     /// The values that a row has in an index.

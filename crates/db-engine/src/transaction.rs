@@ -41,6 +41,11 @@ impl<'a> Transaction<'a> {
         self.db.tables[table].rows.get(&uuid)
     }
 
+    /// All rows of a table as they are now, in no order.
+    pub fn all(&self, table: usize) -> impl Iterator<Item = &Arc<Row>> {
+        self.db.tables[table].rows.values()
+    }
+
     /// Adds a line to the comment that goes into the log.
     pub fn add_comment(&mut self, line: &str) {
         if !self.comment.is_empty() {
@@ -97,7 +102,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// The rows of a table that pass every clause, in no order.
-    pub fn matching(&self, table: usize, condition: &Condition) -> Vec<Uuid> {
+    pub fn matching(&mut self, table: usize, condition: &Condition) -> Vec<Uuid> {
         let this = &self.db.tables[table];
         let passes = |row: &Arc<Row>| condition.matches_all(row);
         if let Some(uuid) = condition.exact_uuid() {
@@ -105,19 +110,33 @@ impl<'a> Transaction<'a> {
             return found.map(|row| row.uuid()).into_iter().collect();
         }
         if let Some((index, key)) = self.usable_index(table, condition) {
-            let touched = &self.touched[table];
-            let committed = this.indexes[index].get(&key).into_iter();
-            let mut found: Vec<Uuid> = committed
-                .chain(touched.keys())
-                .filter(|uuid| this.rows.get(*uuid).is_some_and(passes))
-                .copied()
-                .collect();
-            found.sort_unstable();
-            found.dedup();
-            return found;
+            let candidates = this.indexes[index].get(&key).copied();
+            return self.passing(table, condition, candidates.into_iter().collect());
         }
+        let this = &mut self.db.tables[table];
+        if let Some(candidates) =
+            this.searches
+                .candidates(&this.rows, &self.touched[table], condition)
+        {
+            return self.passing(table, condition, candidates);
+        }
+        let this = &self.db.tables[table];
         let all = this.rows.iter().filter(|(_, row)| passes(row));
         all.map(|(uuid, _)| *uuid).collect()
+    }
+
+    /// Those of the candidates, which an index has told, and of the rows that this transaction
+    /// touched that pass.
+    fn passing(&self, table: usize, condition: &Condition, candidates: Vec<Uuid>) -> Vec<Uuid> {
+        let (rows, touched) = (&self.db.tables[table].rows, &self.touched[table]);
+        let mut found = candidates;
+        found.retain(|uuid| !touched.contains_key(uuid));
+        found.extend(touched.keys());
+        found.retain(|uuid| {
+            let row = rows.get(uuid);
+            row.is_some_and(|row| condition.matches_all(row))
+        });
+        found
     }
 
     /// An index all of whose columns the condition compares for equality.

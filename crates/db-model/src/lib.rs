@@ -19,6 +19,7 @@ mod schema;
 mod symbols;
 pub mod text;
 mod vswitch;
+mod vtep;
 
 pub use atom::{Atom, AtomType, parse_uuid};
 pub use base_type::{BaseType, Constraint, RefTable};
@@ -35,3 +36,4 @@ pub use schema::{
 pub use symbols::{SymbolTable, UuidSource};
 pub use uuid::Uuid;
 pub use vswitch::OPEN_VSWITCH_SCHEMA;
+pub use vtep::HARDWARE_VTEP_SCHEMA;

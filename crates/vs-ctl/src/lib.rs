@@ -17,5 +17,6 @@ pub mod ovsdb_tool;
 pub mod table;
 pub mod usage;
 pub mod vsctl;
+pub mod vtep_ctl;
 
 pub use env::{Env, Exit, Tool, main, main_with};

@@ -25,7 +25,7 @@ Logging options:
   --syslog-target=HOST:PORT  also send syslog msgs to HOST:PORT via UDP
 ";
 
-/// How a database is reached, both ways, and what TLS needs for it.
+/// How a database is reached, both ways.
 pub const DATABASE_STREAMS: &str = "\
 Active database connection methods:
   tcp:HOST:PORT           PORT at remote HOST
@@ -39,7 +39,14 @@ PKI configuration (required to use SSL/TLS):
   -p, --private-key=FILE  file with private key
   -c, --certificate=FILE  file with certificate for private key
   -C, --ca-cert=FILE      file with peer CA certificate
-  --bootstrap-ca-cert=FILE  file with peer CA certificate to read or create
+";
+
+/// The option after [`DATABASE_STREAMS`] of tools whose `--help` tells of it.
+pub const BOOTSTRAP: &str =
+    "  --bootstrap-ca-cert=FILE  file with peer CA certificate to read or create\n";
+
+/// The options of TLS connections, which follow [`DATABASE_STREAMS`].
+pub const SSL_OPTIONS: &str = "\
 SSL/TLS options:
   --ssl-protocols=PROTOS    range of SSL/TLS protocols to enable
   --ssl-ciphers=CIPHERS     list of SSL/TLS ciphers to enable

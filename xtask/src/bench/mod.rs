@@ -2,6 +2,7 @@
 //! ratio of the medians.  Absolute figures mean nothing on a shared machine; ratios of
 //! alternating runs do.
 
+mod db;
 mod measure;
 mod openflow;
 mod upcall;
@@ -81,10 +82,12 @@ const fn figure(
 /// Runs the figures that `args` name, or all; `--rounds N` is how often each side runs,
 /// `--noise` compares the original with itself.
 ///
-/// `upcall` as the first is a benchmark of its own.
+/// `upcall` or `db` as the first is a benchmark of its own.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
-    if args.first().is_some_and(|first| first == "upcall") {
-        return upcall::run(&args[1..]);
+    match args.first().map(String::as_str) {
+        Some("upcall") => return upcall::run(&args[1..]),
+        Some("db") => return db::run(&args[1..]),
+        _ => {}
     }
     let (mut rounds, mut noise, mut names) = (5, false, Vec::new());
     let mut args = args.iter();

@@ -201,6 +201,7 @@ pub const TOOL_MODULES: &[&str] = &[
     "command_line",
     "daemon",
     "daemon_unix",
+    "db_ctl_base",
     "fatal_signal",
     "jsonrpc",
     "ofctl",
@@ -222,4 +223,5 @@ pub const TOOL_MODULES: &[&str] = &[
     "vconn",
     "vlog",
     "vsctl",
+    "vtep_ctl",
 ];

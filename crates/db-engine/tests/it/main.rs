@@ -2,6 +2,7 @@
 
 mod crash;
 mod monitors;
+mod searches;
 mod transactions;
 mod twin;
 

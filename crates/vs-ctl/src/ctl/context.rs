@@ -125,6 +125,13 @@ impl<T> Context<'_, T> {
         rows
     }
 
+    /// Inserts a row, whose UUID the server will choose.
+    pub fn insert(&mut self, table: TableId) -> Uuid {
+        let uuid = self.uuids.next_uuid();
+        self.txn.insert(table, uuid);
+        uuid
+    }
+
     /// Makes the transaction depend on a column's value.
     pub fn verify(&mut self, table: TableId, row: Uuid, column: ColumnId) {
         self.txn.verify(self.replica, table, row, column);

@@ -137,6 +137,12 @@ pub fn find_column_or_uuid(table: &TableLayout, name: &str) -> Result<Named, Str
     }
 }
 
+/// A column by the exact names of its table and its own, if the schema has it.
+pub(crate) fn column(layout: &Layout, table: &str, column: &str) -> Option<(TableId, ColumnId)> {
+    let table = layout.table(table)?;
+    Some((table, layout[table].column(column)?))
+}
+
 /// Asks for what is needed to find rows of `table` by name.
 pub fn prepare_rows(table: TableId, names: &[RowName], interest: &mut Interest) {
     interest.add_table(table);

@@ -28,6 +28,16 @@ pub trait Tool: Schema + Sized + 'static {
     /// The database's schema, as JSON.
     const SCHEMA: &'static str;
 
+    /// The long names of general options that this tool does not take.
+    const LACKS: &'static [&'static str] = &[];
+
+    /// The tool's own commands that change nothing: to call only such is not worth a line in
+    /// the system's log.
+    const READS: &'static [&'static str];
+
+    /// Whether the comment in the database's log names the process that called the tool.
+    const TELLS_CALLER: bool = true;
+
     /// The commands.
     fn commands() -> &'static [Syntax<Handler<Self>>];
 
@@ -44,15 +54,19 @@ pub trait Tool: Schema + Sized + 'static {
     fn begin(context: &mut Context<'_, Self>, wait: bool);
 
     /// Whether the daemon has done what the transaction that set the counter to `goal` asked.
-    fn caught_up(&self, replica: &Replica, goal: i64) -> bool;
+    fn caught_up(&self, _replica: &Replica, _goal: i64) -> bool {
+        true
+    }
 
     /// What the daemon could not do: the message and the exit status.
     fn complaint(
         &self,
-        env: &Env<'_>,
-        replica: &Replica,
-        success: &Success,
-    ) -> Option<(String, u8)>;
+        _env: &Env<'_>,
+        _replica: &Replica,
+        _success: &Success,
+    ) -> Option<(String, u8)> {
+        None
+    }
 }
 
 /// Options of the multi-command tools.
@@ -138,7 +152,12 @@ pub fn run<T: Tool>(env: &mut Env<'_>, args: &[String]) -> Exit {
         Ok(commands) => commands,
         Err(message) => return env.fatal(message),
     };
-    log::info!(target: T::MODULE, "Called as {}", args.join(" "));
+    let level = if commands.iter().any(writes::<T>) {
+        log::Level::Info
+    } else {
+        log::Level::Debug
+    };
+    log::log!(target: T::MODULE, level, "Called as {}", escaped(args));
     let net = Net::new(&env.dirs);
     net.tls().configure(common.tls.clone());
     let deadline = if plan.timeout.is_zero() {
@@ -188,6 +207,12 @@ pub fn run<T: Tool>(env: &mut Env<'_>, args: &[String]) -> Exit {
         }
     }
     env.fatal("a command asks for more than the whole database")
+}
+
+/// Whether a command may change the database.
+fn writes<T: Tool>(cmd: &Cmd<T>) -> bool {
+    let name = &cmd.syntax.name;
+    !T::READS.contains(name) && !super::db::READS.contains(name)
 }
 
 /// What the commands need to see.
@@ -242,6 +267,7 @@ fn parse<T: Tool>(
     common: &mut Common,
 ) -> Result<Plan, Exit> {
     let mut options: Vec<Opt<ToolOption>> = OWN_OPTIONS.to_vec();
+    options.retain(|option| !T::LACKS.contains(&option.long));
     options.extend(LOG_OPTIONS.map(|o| o.map(ToolOption::Common)));
     options.extend(table::OPTIONS.map(|o| o.map(ToolOption::Style)));
     options.extend(TLS_OPTIONS.map(|o| o.map(ToolOption::Common)));
@@ -256,7 +282,7 @@ fn parse<T: Tool>(
     }
     let mut plan = Plan {
         db: format!("unix:{}", env.dirs.in_run("db.sock").display()),
-        wait: true,
+        wait: !T::LACKS.contains(&"no-wait"),
         dry_run: false,
         oneline: false,
         retry: false,
@@ -343,9 +369,9 @@ impl Plan {
             ToolOption::ShuffleRemotes => self.shuffle = true,
             ToolOption::NoShuffleRemotes => self.shuffle = false,
             ToolOption::Timeout => {
-                let seconds: u32 = text
-                    .parse()
-                    .map_err(|_| format!("value {text} on -t or --timeout is invalid"))?;
+                let seconds = text.parse::<u32>().ok().filter(|seconds| *seconds > 0);
+                let seconds =
+                    seconds.ok_or_else(|| format!("value {text} on -t or --timeout is invalid"))?;
                 self.timeout = Duration::from_secs(seconds.into());
             }
             _ => {}
@@ -472,7 +498,10 @@ impl<T: Tool> Runner<'_, '_, T> {
             tool: &mut tool,
         };
         context.txn.dry_run = self.plan.dry_run;
-        context.txn.comment(called_as(&self.env.program, self.args));
+        let program = &self.env.program;
+        context
+            .txn
+            .comment(called_as(program, self.args, T::TELLS_CALLER));
         T::begin(&mut context, self.plan.wait);
         let mut outputs = Vec::new();
         for cmd in self.commands {
@@ -549,16 +578,30 @@ impl<T: Tool> Runner<'_, '_, T> {
 }
 
 /// The comment that tells in the database's log who made the change.
-fn called_as(program: &str, args: &[String]) -> String {
+fn called_as(program: &str, args: &[String], tells_caller: bool) -> String {
+    let args = escaped(args);
     let parent = rustix::process::getppid()
+        .filter(|_| tells_caller)
         .map(|pid| format!("/proc/{}/comm", pid.as_raw_nonzero()))
         .and_then(|file| std::fs::read_to_string(file).ok());
     match parent.as_deref().map(str::trim) {
         Some(parent) if !parent.is_empty() => {
-            format!("{program} (invoked by {parent}): {}", args.join(" "))
+            format!("{program} (invoked by {parent}): {args}")
         }
-        _ => format!("{program}: {}", args.join(" ")),
+        _ => format!("{program}: {args}"),
     }
+}
+
+/// The words of a command line, with quotes around those that a reader could misread.
+fn escaped(args: &[String]) -> String {
+    let word = |arg: &String| {
+        if !arg.contains([' ', '\t', '\r', '\n', '\u{b}', '\\', '\'', '"']) {
+            return arg.clone();
+        }
+        let arg = arg.replace('\\', "\\\\").replace('"', "\\\"");
+        format!("\"{arg}\"")
+    };
+    args.iter().map(word).collect::<Vec<String>>().join(" ")
 }
 
 /// The system's words for an error.
@@ -580,4 +623,13 @@ fn seed() -> [u8; 32] {
         seed[..4].copy_from_slice(&pid);
     }
     seed
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn words_that_could_be_misread_are_quoted() {
+        let args = ["a", "b c", "d\"e", "f\\g", "h'", ""].map(str::to_owned);
+        assert_eq!(super::escaped(&args), r#"a "b c" "d\"e" "f\\g" "h'" "#);
+    }
 }

@@ -1,7 +1,7 @@
 //! `show`: a brief overview of the database as a tree of rows.
 
-use db_client::{ColumnId, TableId};
-use db_model::{Uuid, text};
+use db_client::{ColumnId, Layout, TableId};
+use db_model::{BaseType, Uuid, text};
 
 use super::command::{Syntax, Takes};
 use super::context::{Cmd, Context, Done, Handler, Preparation, Schema};
@@ -17,6 +17,25 @@ pub struct ShowTable {
     /// The columns to show if they are not empty; rows that they refer to are shown in
     /// full if they are of a table that is shown.
     pub columns: Vec<ColumnId>,
+}
+
+/// Finds what `show` shows: table, column that names its rows, columns to show.
+pub(crate) fn find(layout: &Layout, tables: &[(&str, Option<&str>, &[&str])]) -> Vec<ShowTable> {
+    let mut shown = Vec::new();
+    for (name, named_by, columns) in tables {
+        let Some(table) = layout.table(name) else {
+            continue;
+        };
+        shown.push(ShowTable {
+            table,
+            name: named_by.and_then(|name| layout[table].column(name)),
+            columns: columns
+                .iter()
+                .filter_map(|column| layout[table].column(column))
+                .collect(),
+        });
+    }
+    shown
 }
 
 /// Which rows `--filter` lets through.
@@ -47,11 +66,7 @@ fn prepare<T: Schema>(preparation: &mut Preparation<'_, T>, cmd: &Cmd<T>) -> Res
 }
 
 /// Reads `--filter=TABLE(PART|PART...),...`; a part alone is for the top table.
-fn parse_filter<T: Schema>(
-    layout: &db_client::Layout,
-    tool: &T,
-    cmd: &Cmd<T>,
-) -> Result<Filter, String> {
+fn parse_filter<T: Schema>(layout: &Layout, tool: &T, cmd: &Cmd<T>) -> Result<Filter, String> {
     let mut parts = Vec::new();
     let rules = cmd.option("--filter").unwrap_or_default();
     for rule in rules.split(',').filter(|rule| !rule.is_empty()) {
@@ -138,6 +153,16 @@ impl<T> Tree<'_, '_, T> {
         }
     }
 
+    /// What the column `name` of a row that a map refers to holds.
+    fn name_of(&self, table: TableId, name: ColumnId, row: Uuid) -> String {
+        let context = &self.context;
+        if !context.txn.has_row(context.replica, table, row) {
+            return "\"<null>\"".to_owned();
+        }
+        let column = &context.layout[table][name];
+        text::format_datum(context.get(table, row, name), &column.column_type)
+    }
+
     fn column(&mut self, table: TableId, row: Uuid, id: ColumnId, level: usize) -> String {
         let column = &self.context.layout[table][id];
         let datum = self.context.get(table, row, id).clone();
@@ -158,6 +183,23 @@ impl<T> Tree<'_, '_, T> {
                 .into_iter()
                 .map(|uuid| self.row(shown, uuid, level))
                 .collect();
+        }
+        if let Some(target) = column
+            .column_type
+            .value
+            .as_ref()
+            .and_then(BaseType::reference)
+            && let Some(target) = self.context.layout.table(&target.table)
+            && let Some(shown) = self.tables.iter().find(|shown| shown.table == target)
+            && let Some(name) = shown.name
+        {
+            let mut out = format!("{}{}:\n", " ".repeat(4 * level), column.name);
+            for (key, value) in datum.as_map() {
+                let key = text::format_atom(key);
+                let value = self.name_of(target, name, value.as_uuid().unwrap_or_default());
+                out += &format!("{}{key}={value}\n", " ".repeat(4 * level + 4));
+            }
+            return out;
         }
         if datum.is_default(&column.column_type) {
             return String::new();

@@ -1,6 +1,6 @@
 //! Transactions and dumps.
 
-use db_model::{ColumnSchema, Datum, TableSchema, UUID_COLUMN, VERSION_COLUMN};
+use db_model::{AtomType, ColumnSchema, Datum, TableSchema, VERSION_COLUMN};
 use io::Commands;
 use io::jsonrpc::Message;
 use json::{Json, Object};
@@ -16,8 +16,10 @@ fn parse_transaction(call: &Call<'_>) -> Result<Vec<Json>, Stop> {
     let source = call.args.first().map_or("", String::as_str);
     let json = json::parse(source.as_bytes()).map_err(|error| format!("\"{source}\": {error}"))?;
     match json {
-        Json::Array(elements) => Ok(elements),
-        _ => Err(format!("\"{source}\": not an array").into()),
+        Json::Array(elements) if elements.first().is_some_and(|name| name.as_str().is_some()) => {
+            Ok(elements)
+        }
+        _ => Err("not a valid OVSDB query".to_owned().into()),
     }
 }
 
@@ -82,15 +84,14 @@ fn result_of(message: Message, id: &Json) -> Option<Result<Json, Stop>> {
 /// Runs the transaction and takes it back.
 pub(super) fn query(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
     let mut transaction = parse_transaction(call)?;
-    if transaction.is_empty() {
-        return Err("query: transaction must begin with a database name"
-            .to_owned()
-            .into());
-    }
     call.connect(transaction.first().and_then(Json::as_str))?;
     transaction.push(Object::new().with("op", "abort").into());
+    let abort_at = transaction.len() - 2;
     let mut result = call.request("transact", transaction)?;
-    if let Json::Array(results) = &mut result {
+    if let Json::Array(results) = &mut result
+        && results.len() == abort_at + 1
+        && results[abort_at].get("error").and_then(Json::as_str) == Some("aborted")
+    {
         // What the abortion itself comes to is of no interest.
         results.pop();
     }
@@ -107,13 +108,16 @@ fn columns_of<'a>(
         let all = table.columns.iter().enumerate();
         return Ok(all.filter(|(i, _)| *i != VERSION_COLUMN).collect());
     }
+    // By name, whatever order they were asked for in.
+    let mut names: Vec<&String> = names.iter().filter(|name| *name != "_version").collect();
+    names.sort_unstable();
     let find = |name: &String| {
         let column = table.column_index(name).ok_or_else(|| {
             Stop::Fatal(format!("Table \"{}\" has no column {name}.", table.name))
         })?;
         Ok((column, &table.columns[column]))
     };
-    names.iter().map(find).collect()
+    names.into_iter().map(find).collect()
 }
 
 pub(super) fn dump(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
@@ -171,14 +175,18 @@ fn dump_table(
         .into());
     };
     let mut parsed: Vec<Vec<Datum>> = Vec::with_capacity(rows.len());
-    for row in rows {
+    for (y, row) in rows.iter().enumerate() {
+        if row.as_object().is_none() {
+            let name = &table.name;
+            return Err(
+                format!("row {y} in table {name} response is not a JSON object: {row}").into(),
+            );
+        }
         let mut values = Vec::with_capacity(columns.len());
         for (_, column) in columns {
             let value = row.get(&column.name).ok_or_else(|| {
-                format!(
-                    "row in table {} response lacks {} column",
-                    table.name, column.name
-                )
+                let (table, column) = (&table.name, &column.name);
+                format!("row {y} in table {table} response lacks {column} column")
             })?;
             let datum = Datum::from_json(value, &column.column_type, None)
                 .map_err(|error| error.to_string())?;
@@ -186,8 +194,8 @@ fn dump_table(
         }
         parsed.push(values);
     }
-    // What the rows say orders them; their UUIDs only if they say the same.
-    let key = |index: usize| columns[index].0 == UUID_COLUMN;
+    // What the rows say orders them; UUIDs, which tend to be random, only if that is the same.
+    let key = |index: usize| columns[index].1.column_type.key.atom == AtomType::Uuid;
     parsed.sort_by(|a, b| {
         let order = |uuids: bool| {
             let mut pairs = a.iter().zip(b).enumerate();

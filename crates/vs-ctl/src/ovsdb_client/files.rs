@@ -47,18 +47,29 @@ fn select_all(schema: &DatabaseSchema) -> Vec<Json> {
 }
 
 pub(super) fn backup(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
+    if rustix::termios::isatty(rustix::stdio::stdout()) {
+        return Err(
+            "not writing backup to a terminal; please redirect stdout to a file"
+                .to_owned()
+                .into(),
+        );
+    }
     let schema = fetch_schema(call)?;
     let results = call.request("transact", select_all(&schema))?;
     let results = results.as_array().unwrap_or(&[]);
     if results.len() != schema.tables.len() {
-        let count = schema.tables.len();
-        return Err(format!("reply is not array of {count} elements").into());
+        let (count, reply) = (schema.tables.len(), Json::Array(results.to_vec()));
+        return Err(format!("reply is not array of {count} elements: {reply}").into());
     }
     let date = call.settings.clock.wall().0;
     let comment = "produced by \\\"ovsdb-client backup\\\"";
     let mut record = format!("{{\"_date\":{date},\"_comment\":\"{comment}\"");
     for (table, result) in schema.tables.iter().zip(results) {
-        let rows = result.get("rows").and_then(Json::as_array).unwrap_or(&[]);
+        let rows = result.get("rows").and_then(Json::as_array);
+        let rows = rows.ok_or_else(|| {
+            let name = &table.name;
+            format!("{name} table reply is not an object with a \"rows\" member array: {result}")
+        })?;
         for (i, row) in rows.iter().enumerate() {
             let (uuid, columns) = backup_row(table, row)?;
             record.push(',');
@@ -149,16 +160,22 @@ fn renamed(datum: &Datum, rows: &HashSet<Uuid>) -> Json {
 }
 
 pub(super) fn restore(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
+    if rustix::termios::isatty(rustix::stdio::stdin()) {
+        return Err(
+            "not reading backup from a terminal; please redirect stdin from a file"
+                .to_owned()
+                .into(),
+        );
+    }
     let mut contents = Vec::new();
     env.stdin
         .read_to_end(&mut contents)
         .map_err(|error| format!("read from stdin failed ({error})"))?;
-    let mut reader = LogReader::new("stdin", contents.as_slice());
+    let mut reader = LogReader::new("/dev/stdin", contents.as_slice());
     let text = |error: db_model::Error| Stop::Fatal(error.to_string());
-    let schema = reader
-        .next_record()
-        .map_err(text)?
-        .ok_or_else(|| Stop::Fatal("stdin: unexpected end of file reading schema".to_owned()))?;
+    let schema = reader.next_record().map_err(text)?.ok_or_else(|| {
+        Stop::Fatal("/dev/stdin: unexpected end of file reading schema".to_owned())
+    })?;
     let schema = DatabaseSchema::from_json(&schema).map_err(text)?;
     let database = fetch_schema(call)?;
     if !call.settings.force
@@ -174,9 +191,14 @@ pub(super) fn restore(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
     let backup = loader.finish().map_err(text)?;
     let transaction = restore_transaction(&backup, &database, &call.database);
     let results = call.request("transact", transaction)?;
-    let mut results = results.as_array().unwrap_or(&[]).iter();
-    if let Some(error) = results.find(|r| r.get("error").is_some()) {
-        return Err(format!("transaction returned error: {error}").into());
+    let results = results.as_array();
+    for result in results.ok_or_else(|| "result is not array".to_owned())? {
+        if result.as_object().is_none() {
+            return Err("result array element is not object".to_owned().into());
+        }
+        if result.get("error").is_some() {
+            return Err(format!("server returned error reply: {result}").into());
+        }
     }
     Ok(Exit::SUCCESS)
 }

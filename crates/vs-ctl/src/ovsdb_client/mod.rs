@@ -267,8 +267,9 @@ impl Call<'_> {
         };
         let deadline = self.settings.deadline;
         let mut client = Client::choose(&self.net, &servers, &wanted, poll, deadline)?;
-        if self.settings.change_aware {
-            client.set_change_aware(poll, deadline)?;
+        let aware = self.settings.change_aware;
+        if aware.unwrap_or(true) {
+            client.set_change_aware(poll, deadline, aware.is_some())?;
         }
         Ok(client)
     }
@@ -311,17 +312,27 @@ impl Call<'_> {
         self.connect(Some(&database))
     }
 
+    /// The names of the server's databases, sorted.
+    fn fetch_databases(&mut self) -> Result<Vec<String>, Stop> {
+        let names = self.request("list_dbs", vec![])?;
+        let names = names.as_array();
+        let names = names.ok_or_else(|| "list_dbs response is not array".to_owned())?;
+        let mut sorted = Vec::with_capacity(names.len());
+        for (i, name) in names.iter().enumerate() {
+            let name = name.as_str();
+            let name = name.ok_or_else(|| format!("list_dbs response {i} is not string"))?;
+            sorted.push(name.to_owned());
+        }
+        sorted.sort_unstable();
+        Ok(sorted)
+    }
+
     /// Takes the database's name off the arguments, if it is there; else it is the usual
     /// one, or the only one.
     fn choose_database(&mut self, command: &Command) -> Result<(), Stop> {
         const DEFAULT: &str = "Open_vSwitch";
-        let names = self.request("list_dbs", vec![])?;
-        let names: Vec<&str> = names
-            .as_array()
-            .unwrap_or(&[])
-            .iter()
-            .filter_map(Json::as_str)
-            .collect();
+        let names = self.fetch_databases()?;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let first = self.args.first().map(String::as_str);
         if let Some(first) =
             first.filter(|first| names.contains(first) && self.args.len() > command.min)

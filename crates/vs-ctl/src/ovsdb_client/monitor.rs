@@ -84,7 +84,12 @@ fn watched_tables(
     kind: &Kind,
 ) -> Result<Vec<Watched>, Stop> {
     let name = call.args.first().map_or("", String::as_str);
-    if name == "ALL" && kind.condition.is_none() {
+    if name == "ALL" {
+        if kind.condition.is_some() {
+            return Err("ALL tables are not allowed with condition"
+                .to_owned()
+                .into());
+        }
         let tables = schema.tables.iter();
         return tables.map(|table| watch(call, table, &[], kind)).collect();
     }
@@ -198,6 +203,7 @@ fn run(env: &mut Env<'_>, call: &mut Call<'_>, kind: &Kind) -> Outcome {
     params.extend(kind.since.iter().map(|id| id.as_str().into()));
     let first = client.send_request(kind.method, params);
     let mut view = View {
+        kind: kind.method,
         server: call.server.clone(),
         database: call.database.clone(),
         formatter: Formatter::new(call.settings.style.clone()),
@@ -258,16 +264,12 @@ fn commands(core: &io::daemon::Core) -> Commands<Control> {
         ("ovsdb-client/unblock", false),
     ] {
         commands.answer(name, "", 0, 0, move |control: &mut Control, _| {
-            if control.blocked == blocked {
-                let state = if blocked {
-                    "already blocked"
-                } else {
-                    "not blocked"
-                };
-                return Err(state.to_owned());
-            }
-            control.blocked = blocked;
-            Ok(String::new())
+            let before = std::mem::replace(&mut control.blocked, blocked);
+            Ok(match (before, blocked) {
+                (true, true) => "already blocking".to_owned(),
+                (false, false) => "already unblocked".to_owned(),
+                _ => String::new(),
+            })
         });
     }
     commands.answer(
@@ -278,7 +280,7 @@ fn commands(core: &io::daemon::Core) -> Commands<Control> {
         |control: &mut Control, args| {
             let condition = parse_condition(&args[1])?;
             control.conditions.push((args[0].clone(), condition));
-            Ok(String::new())
+            Ok("condition changed".to_owned())
         },
     );
     commands
@@ -286,6 +288,8 @@ fn commands(core: &io::daemon::Core) -> Commands<Control> {
 
 /// Shows what the server tells.
 struct View {
+    /// The method by which it watches.
+    kind: &'static str,
     server: String,
     database: String,
     tables: Vec<Watched>,
@@ -309,6 +313,16 @@ impl View {
                         let last_id = last_id.as_str().unwrap_or("");
                         let head = format!("found: {found}, last_id: {last_id}\n");
                         self.show(env, &head, updates, true)?;
+                    }
+                    Some(elements) if self.kind == "monitor_cond_since" => complain(
+                        env,
+                        format!(
+                            "<result> should have 3 elements, but has {}.",
+                            elements.len()
+                        ),
+                    ),
+                    _ if self.kind == "monitor_cond_since" => {
+                        complain(env, "<result> is not array");
                     }
                     _ => self.show(env, "", result, true)?,
                 }
@@ -352,13 +366,24 @@ impl View {
     ) -> Result<(), Stop> {
         let mut head = head;
         let style = self.formatter.style().clone();
+        let v1 = self.kind == "monitor";
+        if updates.as_object().is_none() {
+            complain(
+                env,
+                format!("<table-updates{}> is not object", if v1 { "" } else { "2" }),
+            );
+        }
         for watched in &self.tables {
             let Some(rows) = updates.get(&watched.schema.name) else {
                 continue;
             };
             let Some(rows) = rows.as_object() else {
                 let name = &watched.schema.name;
-                return Err(format!("<table-update> for table {name} is not object").into());
+                complain(
+                    env,
+                    format!("<table-update> for table {name} is not object"),
+                );
+                continue;
             };
             let schema = &watched.schema;
             let mut headings = vec!["row".to_owned(), "action".to_owned()];
@@ -373,7 +398,18 @@ impl View {
                 table.timestamp = Some(crate::ovsdb_tool::date_text(now));
             }
             for (uuid, update) in rows.iter() {
+                if update.as_object().is_none() {
+                    complain(
+                        env,
+                        format!("<row-update{}> is not object", if v1 { "" } else { "2" }),
+                    );
+                    continue;
+                }
                 for (row, action, values) in row_lines(uuid, update, initial) {
+                    if let Some(wrong) = wrong_row(action, values, v1) {
+                        complain(env, wrong);
+                        continue;
+                    }
                     let mut cells = vec![Cell::Text(row), Cell::Text(action.to_owned())];
                     for &column in &watched.columns {
                         cells.push(cell(schema, column, values, &style)?);
@@ -394,6 +430,23 @@ impl View {
         }
         env.print(head);
         Ok(())
+    }
+}
+
+/// Prints what is wrong with what the server said, and goes on.
+fn complain(env: &mut Env<'_>, text: impl std::fmt::Display) {
+    let _ = writeln!(env.stderr, "{}: {text}", env.program);
+}
+
+/// What is wrong with the columns of a line, if something is.
+fn wrong_row(action: &str, values: Option<&Json>, v1: bool) -> Option<&'static str> {
+    match values {
+        Some(Json::Object(_)) if action == "delete" && !v1 => {
+            Some("delete method does not expect <row>")
+        }
+        Some(Json::Object(_)) => None,
+        Some(Json::Null) if action == "delete" && !v1 => None,
+        _ => Some("<row> is not object"),
     }
 }
 

@@ -24,8 +24,9 @@ pub(super) struct Settings {
     pub(super) style: Style,
     pub(super) timestamp: bool,
     pub(super) force: bool,
-    /// Whether the server is told that we cope with databases that come and go.
-    pub(super) change_aware: bool,
+    /// Whether the server is told that we cope with databases that come and go; told, but
+    /// without insisting, if this was not asked for.
+    pub(super) change_aware: Option<bool>,
     /// Whether, of several servers, only the leader will do.
     pub(super) leader_only: bool,
     pub(super) deadline: Instant,
@@ -99,7 +100,7 @@ pub(super) fn parse(program: &str, args: &[String], dirs: Dirs) -> Result<Settin
         style: Style::default(),
         timestamp: false,
         force: false,
-        change_aware: true,
+        change_aware: None,
         leader_only: true,
         operands: Vec::new(),
         dirs,
@@ -137,7 +138,7 @@ impl Settings {
                 })?;
                 self.deadline = self.clock.now() + Duration::from_secs(seconds);
             }
-            Id::ChangeAware(aware) => self.change_aware = aware,
+            Id::ChangeAware(aware) => self.change_aware = Some(aware),
             Id::LeaderOnly(only) => self.leader_only = only,
             Id::Unsupported(name) => {
                 return Err(Early::Fail(format!("--{name} is not supported yet")));
@@ -160,99 +161,112 @@ impl Settings {
     }
 }
 
+/// What `--help` tells of the commands.
+const COMMANDS: &str = "  list-dbs [SERVER]
+    list databases available on SERVER
+
+  get-schema [SERVER] [DATABASE]
+    retrieve schema for DATABASE from SERVER
+
+  get-schema-version [SERVER] [DATABASE]
+    retrieve schema for DATABASE from SERVER and report only its
+    version number on stdout
+
+  get-schema-cksum [SERVER] [DATABASE]
+    retrieve schema for DATABASE from SERVER and report only its
+    checksum on stdout
+
+  list-tables [SERVER] [DATABASE]
+    list tables for DATABASE on SERVER
+
+  list-columns [SERVER] [DATABASE] [TABLE]
+    list columns in TABLE (or all tables) in DATABASE on SERVER
+
+  transact [SERVER] TRANSACTION
+    run TRANSACTION (params for \"transact\" request) on SERVER
+    and print the results as JSON on stdout
+
+  query [SERVER] TRANSACTION
+    run TRANSACTION (params for \"transact\" request) on SERVER,
+    as read-only, and print the results as JSON on stdout
+
+  monitor [SERVER] [DATABASE] TABLE [COLUMN,...]...
+    monitor contents of COLUMNs in TABLE in DATABASE on SERVER.
+    COLUMNs may include !initial, !insert, !delete, !modify
+    to avoid seeing the specified kinds of changes.
+
+  monitor-cond [SERVER] [DATABASE] CONDITION TABLE [COLUMN,...]...
+    monitor contents that match CONDITION of COLUMNs in TABLE in
+    DATABASE on SERVER.
+    COLUMNs may include !initial, !insert, !delete, !modify
+    to avoid seeing the specified kinds of changes.
+
+  monitor-cond-since [SERVER] [DATABASE] [LASTID] CONDITION TABLE [COLUMN,...]...
+    monitor contents that match CONDITION of COLUMNs in TABLE in
+    DATABASE on SERVER, since change after LASTID.
+    LASTID specifies transaction ID after which the monitoring
+    starts, which works only for cluster mode. If ignored, it
+    defaults to an all-zero uuid.
+    Other arguments are the same as in monitor-cond.
+
+  convert [SERVER] SCHEMA
+    convert database on SERVER named in SCHEMA to SCHEMA.
+
+  needs-conversion [SERVER] SCHEMA
+    tests whether SCHEMA's db on SERVER needs conversion.
+
+  monitor [SERVER] [DATABASE] ALL
+    monitor all changes to all columns in all tables
+
+  wait [SERVER] DATABASE STATE
+    wait until DATABASE reaches STATE (\"added\" or \"connected\" or \"removed\")
+    in DATABASE on SERVER.
+
+  dump [SERVER] [DATABASE] [TABLE [COLUMN]...]
+    dump contents of COLUMNs, TABLE (or all tables) in DATABASE
+    on SERVER to stdout
+
+  backup [SERVER] [DATABASE] > SNAPSHOT
+    dump database contents in the form of a database file
+
+  [--force] restore [SERVER] [DATABASE] < SNAPSHOT
+    restore database contents from a database file
+
+  lock [SERVER] LOCK
+    create or wait for LOCK in SERVER
+
+  steal [SERVER] LOCK
+    steal LOCK from SERVER
+
+  unlock [SERVER] LOCK
+    unlock LOCK from SERVER
+";
+
+/// The last options.
+const OTHER: &str = "
+Other options:
+  -t, --timeout=SECS          limits {program} runtime to
+                              approximately SECS seconds.
+  -h, --help                  display this help message
+  -V, --version               display version information
+";
+
 /// The help text.
 pub(super) fn usage(program: &str, dirs: &Dirs) -> String {
-    let commands = [
-        ("list-dbs [SERVER]", "list databases available on SERVER"),
-        (
-            "get-schema [SERVER] [DATABASE]",
-            "retrieve schema for DATABASE from SERVER",
-        ),
-        (
-            "get-schema-version [SERVER] [DATABASE]",
-            "print the version of the schema of DATABASE",
-        ),
-        (
-            "get-schema-cksum [SERVER] [DATABASE]",
-            "print the checksum of the schema of DATABASE",
-        ),
-        (
-            "list-tables [SERVER] [DATABASE]",
-            "list tables for DATABASE on SERVER",
-        ),
-        (
-            "list-columns [SERVER] [DATABASE] [TABLE]",
-            "list columns in TABLE (or all tables) in DATABASE on SERVER",
-        ),
-        (
-            "transact [SERVER] TRANSACTION",
-            "run TRANSACTION (params for \"transact\" request) on SERVER\n    and print the results as JSON on stdout",
-        ),
-        (
-            "query [SERVER] TRANSACTION",
-            "run TRANSACTION on SERVER, as read-only, and print the results\n    as JSON on stdout",
-        ),
-        (
-            "monitor [SERVER] [DATABASE] TABLE [COLUMN,...]...",
-            "monitor contents of COLUMNs in TABLE in DATABASE on SERVER.\n    COLUMNs may include !initial, !insert, !delete, !modify\n    to avoid seeing the specified kinds of changes.",
-        ),
-        (
-            "monitor [SERVER] [DATABASE] ALL",
-            "monitor all changes to all columns in all tables",
-        ),
-        (
-            "monitor-cond [SERVER] [DATABASE] CONDITION TABLE [COLUMN,...]...",
-            "monitor contents that match CONDITION",
-        ),
-        (
-            "monitor-cond-since [SERVER] [DATABASE] [LASTID] CONDITION TABLE [COLUMN,...]...",
-            "the same, of what came after transaction LASTID",
-        ),
-        (
-            "convert [SERVER] SCHEMA",
-            "convert database on SERVER named in SCHEMA to SCHEMA",
-        ),
-        (
-            "needs-conversion [SERVER] SCHEMA",
-            "tests whether SCHEMA's db on SERVER needs conversion",
-        ),
-        (
-            "wait [SERVER] DATABASE STATE",
-            "wait until DATABASE reaches STATE\n    (\"added\" or \"connected\" or \"removed\")",
-        ),
-        (
-            "dump [SERVER] [DATABASE] [TABLE [COLUMN]...]",
-            "dump contents of COLUMNs, TABLE (or all tables) in DATABASE\n    on SERVER to stdout",
-        ),
-        (
-            "backup [SERVER] [DATABASE] > SNAPSHOT",
-            "dump database contents in the form of a database file",
-        ),
-        (
-            "[--force] restore [SERVER] [DATABASE] < SNAPSHOT",
-            "restore database contents from a database file",
-        ),
-        ("lock [SERVER] LOCK", "create or wait for LOCK in SERVER"),
-        ("steal [SERVER] LOCK", "steal LOCK from SERVER"),
-        ("unlock [SERVER] LOCK", "unlock LOCK from SERVER"),
-    ];
-    let mut text = format!(
-        "{program}: Open vSwitch database JSON-RPC client\n\
-         usage: {program} [OPTIONS] COMMAND [ARG...]\n\nValid commands are:\n"
-    );
-    for (command, what) in commands {
-        text += &format!("\n  {command}\n    {what}\n");
-    }
-    text += &format!(
-        "\nThe default SERVER is unix:{}/db.sock.\nThe default DATABASE is Open_vSwitch.\n",
-        dirs.run.display()
-    );
-    text += &connection_usage("SERVER", true, true, true);
-    text += &daemon_usage(program, dirs);
-    text += &log_usage(program, dirs);
-    text + "\n"
-        + crate::usage::TABLE
-        + "  --timestamp                 timestamp \"monitor\" output\n"
-        + "  -t, --timeout=SECS          give up after SECS seconds\n\n"
-        + crate::usage::OTHER
+    let socket = dirs.run.join("db.sock");
+    [
+        &format!("{program}: Open vSwitch database JSON-RPC client\n"),
+        &format!("usage: {program} [OPTIONS] COMMAND [ARG...]\n\nValid commands are:\n\n"),
+        COMMANDS,
+        &format!("\nThe default SERVER is unix:{}.\n", socket.display()),
+        "The default DATABASE is Open_vSwitch.\n",
+        &connection_usage("SERVER", true, true, true),
+        "\n",
+        crate::usage::TABLE,
+        "  --timestamp                 timestamp \"monitor\" output",
+        &daemon_usage(program, dirs),
+        &log_usage(program, dirs),
+        &OTHER.replace("{program}", program),
+    ]
+    .concat()
 }

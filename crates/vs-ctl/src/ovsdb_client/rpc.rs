@@ -41,6 +41,12 @@ fn wait(poll: &mut Poll, deadline: Instant) -> Result<(), Stop> {
     Ok(())
 }
 
+/// What to say when there is no connection.
+fn refused(what: &str, server: &str, error: &std::io::Error) -> Stop {
+    let error = io::error_text(error);
+    Stop::Fatal(format!("failed to {what} \"{server}\" ({error})"))
+}
+
 impl Client {
     /// Connects to a server, or waits until somebody connects to a passive one.
     pub(super) fn connect(
@@ -49,16 +55,16 @@ impl Client {
         poll: &mut Poll,
         deadline: Instant,
     ) -> Result<Self, Stop> {
-        match Self::connect_one(net, server, poll, deadline)? {
-            Ok(stream) => Ok(Self {
-                rpc: Rpc::new(stream, TOKEN),
-                next_id: 0,
-            }),
-            Err(error) => Err(Stop::Fatal(format!(
-                "failed to connect to \"{server}\" ({})",
-                io::error_text(&error)
-            ))),
-        }
+        let stream = if is_passive(server) {
+            Self::accept(net, server, poll, deadline)?
+        } else {
+            let connected = Self::connect_one(net, server, poll, deadline)?;
+            connected.map_err(|error| refused("connect to", server, &error))?
+        };
+        Ok(Self {
+            rpc: Rpc::new(stream, TOKEN),
+            next_id: 0,
+        })
     }
 
     fn connect_one(
@@ -67,9 +73,6 @@ impl Client {
         poll: &mut Poll,
         deadline: Instant,
     ) -> Result<std::io::Result<Stream>, Stop> {
-        if is_passive(server) {
-            return Self::accept(net, server, poll, deadline);
-        }
         let mut stream = match net.connect(server, OVSDB_PORT, DEFAULT_DSCP) {
             Ok(stream) => stream,
             Err(error) => return Ok(Err(error)),
@@ -87,25 +90,20 @@ impl Client {
         }
     }
 
-    fn accept(
-        net: &Net,
-        server: &str,
-        poll: &mut Poll,
-        deadline: Instant,
-    ) -> Result<std::io::Result<Stream>, Stop> {
-        let mut listener = match net.listen(server, OVSDB_PORT, DEFAULT_DSCP) {
-            Ok(listener) => listener,
-            Err(error) => return Ok(Err(error)),
-        };
+    fn accept(net: &Net, server: &str, poll: &mut Poll, deadline: Instant) -> Result<Stream, Stop> {
+        let listener = net.listen(server, OVSDB_PORT, DEFAULT_DSCP);
+        let mut listener =
+            listener.map_err(|error| refused("connect or listen to", server, &error))?;
         log::info!(target: "ovsdb_client", "{server}: waiting for connection...");
         loop {
             match listener.accept() {
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                accepted => return Ok(accepted),
+                Err(error) => return Err(refused("accept connection on", server, &error)),
+                Ok(stream) => return Ok(stream),
             }
-            if let Err(error) = listener.watch(poll, Token(2), Interest::READ) {
-                return Ok(Err(error));
-            }
+            listener
+                .watch(poll, Token(2), Interest::READ)
+                .map_err(|error| refused("accept connection on", server, &error))?;
             wait(poll, deadline)?;
         }
     }
@@ -166,13 +164,18 @@ impl Client {
     }
 
     /// Tells the server that we cope with databases that come and go.  Old servers do not
-    /// know of that.
+    /// know of that, which is an error only if `insists`.
     pub(super) fn set_change_aware(
         &mut self,
         poll: &mut Poll,
         deadline: Instant,
+        insists: bool,
     ) -> Result<(), Stop> {
         match self.request(poll, deadline, "set_db_change_aware", vec![true.into()]) {
+            Err(Failure::Refused(error)) if insists => Err(Stop::Fatal(format!(
+                "{}: set_db_change_aware failed ({error})",
+                self.rpc.name()
+            ))),
             Ok(_) | Err(Failure::Refused(_)) => Ok(()),
             Err(Failure::TimedOut) => Err(Stop::TimedOut),
             Err(Failure::Lost(text)) => Err(Stop::Fatal(format!(

@@ -14,15 +14,7 @@ pub(super) fn help(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn list_dbs(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
-    let names = call.request("list_dbs", vec![])?;
-    let mut names: Vec<&str> = names
-        .as_array()
-        .unwrap_or(&[])
-        .iter()
-        .filter_map(Json::as_str)
-        .collect();
-    names.sort_unstable();
-    for name in names {
+    for name in call.fetch_databases()? {
         env.print(format!("{name}\n"));
     }
     Ok(Exit::SUCCESS)

@@ -76,7 +76,7 @@ fn attempt(call: &mut Call<'_>, database: &str, goal: Goal) -> Result<(), Stop> 
     call.client = Some(client);
     call.poll = Some(poll);
     if let (Some(client), Some(poll)) = (&mut call.client, &mut call.poll) {
-        client.set_change_aware(poll, deadline)?;
+        client.set_change_aware(poll, deadline, true)?;
     }
     let columns = Json::Array(vec!["name".into(), "connected".into()]);
     let request = Object::new().with("Database", Object::new().with("columns", columns));

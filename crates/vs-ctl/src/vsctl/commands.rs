@@ -3,11 +3,11 @@
 use super::{Command, Ctx, Prep, Vsctl, bridge, controller, model, other, port, zone};
 use crate::ctl::command::{Syntax, Takes};
 use crate::ctl::db::{self, syntax};
+use crate::ctl::managers::{self, PROBE};
 use crate::ctl::{Done, Handler, show};
 
 const MAY_EXIST: (&str, Takes) = ("--may-exist", Takes::Nothing);
 const IF_EXISTS: (&str, Takes) = ("--if-exists", Takes::Nothing);
-const PROBE: (&str, Takes) = ("--inactivity-probe", Takes::Argument);
 
 const MANY: usize = usize::MAX;
 
@@ -119,7 +119,7 @@ const PORTS: [Syntax<Handler<Vsctl>>; 9] = [
     on_model(("iface-to-br", 1, 1, "!IFACE"), &[], port::iface_to_br),
 ];
 
-const CONTROLLERS: [Syntax<Handler<Vsctl>>; 12] = [
+const CONTROLLERS: [Syntax<Handler<Vsctl>>; 6] = [
     on_controllers(
         ("get-controller", 1, 1, "!BRIDGE"),
         &[],
@@ -150,24 +150,9 @@ const CONTROLLERS: [Syntax<Handler<Vsctl>>; 12] = [
         &[],
         controller::set_fail_mode,
     ),
-    syntax(
-        ("get-manager", 0, 0, ""),
-        &[],
-        controller::prepare_managers,
-        controller::get_manager,
-    ),
-    syntax(
-        ("del-manager", 0, 0, ""),
-        &[],
-        controller::prepare_managers,
-        controller::del_manager,
-    ),
-    syntax(
-        ("set-manager", 1, MANY, "+TARGET"),
-        &[PROBE],
-        controller::prepare_managers,
-        controller::set_manager,
-    ),
+];
+
+const TLS: [Syntax<Handler<Vsctl>>; 3] = [
     syntax(
         ("get-ssl", 0, 0, ""),
         &[],
@@ -240,6 +225,27 @@ const OTHERS: [Syntax<Handler<Vsctl>>; 13] = [
     on_zones(("list-dp-cap", 1, 1, ""), &[], zone::list_dp_cap),
 ];
 
+/// The commands that change nothing.
+pub(super) const READS: &[&str] = &[
+    "list-br",
+    "br-exists",
+    "br-to-vlan",
+    "br-to-parent",
+    "br-get-external-id",
+    "list-ports",
+    "port-to-br",
+    "list-ifaces",
+    "iface-to-br",
+    "get-controller",
+    "get-fail-mode",
+    "get-manager",
+    "get-ssl",
+    "get-aa-mapping",
+    "list-zone-tp",
+    "list-zone-limits",
+    "list-dp-cap",
+];
+
 /// All commands, those of this tool first.
 pub(super) static COMMANDS: std::sync::LazyLock<Vec<Syntax<Handler<Vsctl>>>> =
     std::sync::LazyLock::new(|| {
@@ -247,6 +253,8 @@ pub(super) static COMMANDS: std::sync::LazyLock<Vec<Syntax<Handler<Vsctl>>>> =
         all.extend(BRIDGES);
         all.extend(PORTS);
         all.extend(CONTROLLERS);
+        all.extend(managers::commands());
+        all.extend(TLS);
         all.extend(OTHERS);
         all.extend(db::commands());
         all

@@ -1,78 +1,20 @@
-//! Commands on controllers, managers, fail modes and TLS.
+//! Commands on controllers, fail modes and TLS.
 
-use db_client::{Column, One, Optional, TableColumns, TableId};
+use db_client::TableColumns;
 use db_model::{Atom, Datum, Uuid};
 
 use super::model::{self, find_bridge, find_real_bridge};
-use super::{Command, Ctx, Prep, atoi};
+use super::{Command, Ctx, Prep};
 use crate::ctl::Done;
+use crate::ctl::managers::Targets;
 
-/// What controllers and managers have in common.
-#[derive(Clone, Copy)]
-struct Targets {
-    table: TableId,
-    target: Column<One<str>>,
-    inactivity_probe: Column<Optional<i64>>,
-}
-
-impl Targets {
-    fn controllers(ctx: &Ctx<'_>) -> Self {
-        let t = ctx.tool.tables.controller;
-        Self {
-            table: t.table,
-            target: t.target,
-            inactivity_probe: t.inactivity_probe,
-        }
+fn targets(ctx: &Ctx<'_>) -> Targets {
+    let t = ctx.tool.tables.controller;
+    Targets {
+        table: t.table,
+        target: t.target,
+        inactivity_probe: t.inactivity_probe,
     }
-
-    fn managers(ctx: &Ctx<'_>) -> Self {
-        let t = ctx.tool.tables.manager;
-        Self {
-            table: t.table,
-            target: t.target,
-            inactivity_probe: t.inactivity_probe,
-        }
-    }
-
-    fn print(self, ctx: &mut Ctx<'_>, rows: &[Uuid]) {
-        let mut targets: Vec<String> = Vec::new();
-        for row in rows {
-            targets.push(self.target.get(&ctx.txn, ctx.replica, *row).to_owned());
-        }
-        targets.sort_unstable();
-        for target in targets {
-            ctx.print_line(&target);
-        }
-    }
-
-    /// Inserts a row for each target and returns what refers to them.
-    fn insert(self, ctx: &mut Ctx<'_>, targets: &[String], cmd: &Command) -> Datum {
-        let mut rows = Vec::new();
-        for target in targets {
-            if !is_target(target) {
-                log::warn!(target: "vsctl", "target type \"{target}\" is possibly erroneous");
-            }
-            let row = ctx.insert(self.table);
-            let (txn, replica) = (&mut ctx.txn, ctx.replica);
-            let text = Atom::string(target.as_str());
-            self.target.set(txn, replica, row, text);
-            if let Some(probe) = cmd.option("--inactivity-probe") {
-                let probe = Atom::Integer(atoi(probe));
-                self.inactivity_probe.set(txn, replica, row, probe);
-            }
-            rows.push(Atom::Uuid(row));
-        }
-        Datum::from_set_lossy(rows)
-    }
-}
-
-/// Whether a target has a form that is known.
-fn is_target(target: &str) -> bool {
-    let kind = target.split_once(':').map(|(kind, _)| kind);
-    matches!(
-        kind,
-        Some("tcp" | "ssl" | "unix" | "ptcp" | "pssl" | "punix")
-    )
 }
 
 pub(super) fn prepare_controllers(prep: &mut Prep<'_>, _: &Command) -> Result<(), String> {
@@ -90,7 +32,7 @@ fn controllers(ctx: &Ctx<'_>, bridge: Uuid) -> Vec<Uuid> {
 pub(super) fn get_controller(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
     let bridge = find_bridge(ctx, cmd.arg(1).unwrap_or_default())?;
     let rows = controllers(ctx, bridge.row);
-    Targets::controllers(ctx).print(ctx, &rows);
+    targets(ctx).print(ctx, &rows);
     Ok(())
 }
 
@@ -120,7 +62,7 @@ fn replace_controllers(ctx: &mut Ctx<'_>, bridge: Uuid, new: Datum) {
 pub(super) fn set_controller(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
     let bridge = find_real_bridge(ctx, cmd.arg(1).unwrap_or_default())?;
     verify_controllers(ctx, bridge.row);
-    let new = Targets::controllers(ctx).insert(ctx, &cmd.args()[1..], cmd);
+    let new = targets(ctx).insert(ctx, &cmd.args()[1..], cmd);
     replace_controllers(ctx, bridge.row, new);
     Ok(())
 }
@@ -153,52 +95,6 @@ pub(super) fn set_fail_mode(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
         return Err("fail-mode must be \"standalone\" or \"secure\"".into());
     }
     write_fail_mode(ctx, cmd, Atom::string(mode).into())
-}
-
-pub(super) fn prepare_managers(prep: &mut Prep<'_>, _: &Command) -> Result<(), String> {
-    let t = prep.tool.tables;
-    t.manager.want(prep.interest);
-    let column = t.ovs.manager_options.id();
-    prep.interest.add_column(t.ovs.table, column);
-    Ok(())
-}
-
-fn managers(ctx: &Ctx<'_>) -> Vec<Uuid> {
-    let column = ctx.tool.tables.ovs.manager_options;
-    let Some(ovs) = ctx.tool.ovs else {
-        return Vec::new();
-    };
-    column.get(&ctx.txn, ctx.replica, ovs).iter().collect()
-}
-
-pub(super) fn get_manager(ctx: &mut Ctx<'_>, _: &Command) -> Done {
-    let rows = managers(ctx);
-    Targets::managers(ctx).print(ctx, &rows);
-    Ok(())
-}
-
-fn replace_managers(ctx: &mut Ctx<'_>, new: Datum) {
-    let t = ctx.tool.tables;
-    let Some(ovs) = ctx.tool.ovs else {
-        return;
-    };
-    let column = t.ovs.manager_options;
-    column.verify(&mut ctx.txn, ctx.replica, ovs);
-    for row in managers(ctx) {
-        ctx.txn.delete(t.manager.table, row);
-    }
-    column.set(&mut ctx.txn, ctx.replica, ovs, new);
-}
-
-pub(super) fn del_manager(ctx: &mut Ctx<'_>, _: &Command) -> Done {
-    replace_managers(ctx, Datum::EMPTY);
-    Ok(())
-}
-
-pub(super) fn set_manager(ctx: &mut Ctx<'_>, cmd: &Command) -> Done {
-    let new = Targets::managers(ctx).insert(ctx, cmd.args(), cmd);
-    replace_managers(ctx, new);
-    Ok(())
 }
 
 pub(super) fn prepare_ssl(prep: &mut Prep<'_>, _: &Command) -> Result<(), String> {

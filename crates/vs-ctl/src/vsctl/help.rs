@@ -8,28 +8,15 @@ use crate::{ctl, usage};
 
 /// The whole text.
 pub(super) fn text(env: &Env<'_>, layout: &Layout, names: &[RowName]) -> String {
-    let program = &env.program;
-    let db = format!("unix:{}", env.dirs.in_run("db.sock").display());
-    let logging = usage::LOGGING
-        .replace("{logdir}", &env.dirs.log.display().to_string())
-        .replace("{program}", program);
-    [
-        format!("{program}: ovs-vswitchd management utility\n"),
-        format!("usage: {program} [OPTIONS] COMMAND [ARG...]\n\n"),
-        COMMANDS.to_owned(),
-        ctl::usage::COMMANDS.to_owned(),
-        describe(layout, names),
-        "\n".to_owned(),
-        OPTIONS.replace("{db}", &db),
-        usage::TABLE.to_owned(),
-        "\n".to_owned(),
-        logging,
-        "  --no-syslog             equivalent to --verbose=vsctl:syslog:warn\n\n".to_owned(),
-        usage::DATABASE_STREAMS.to_owned(),
-        "\n".to_owned(),
-        usage::OTHER.to_owned(),
-    ]
-    .concat()
+    ctl::usage::Help {
+        title: "ovs-vswitchd management utility",
+        commands: COMMANDS,
+        rows: &describe(layout, names),
+        options: OPTIONS,
+        no_syslog: "  --no-syslog             equivalent to --verbose=vsctl:syslog:warn\n",
+        bootstrap: usage::BOOTSTRAP,
+    }
+    .text(env)
 }
 
 /// The commands, in groups.

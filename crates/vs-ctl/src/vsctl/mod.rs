@@ -10,15 +10,15 @@ mod port;
 mod tables;
 mod zone;
 
-use db_client::{ColumnId, Interest, Layout, Replica, Success, TableId};
+use db_client::{Interest, Layout, Replica, Success};
 use db_model::{OPEN_VSWITCH_SCHEMA, Uuid};
 
 use self::model::Model;
 use self::tables::Tables;
 use crate::ctl::command::Syntax;
-use crate::ctl::names::{By, RowName};
-use crate::ctl::show::ShowTable;
-use crate::ctl::{Cmd, Context, Handler, Preparation, Schema, Tool};
+use crate::ctl::names::{By, RowName, column};
+use crate::ctl::show::{self, ShowTable};
+use crate::ctl::{Cmd, Context, Handler, ManagedBy, Managers, Preparation, Schema, Tool, atoi};
 use crate::{Env, Exit};
 
 type Ctx<'a> = Context<'a, Vsctl>;
@@ -58,6 +58,7 @@ impl Schema for Vsctl {
 impl Tool for Vsctl {
     const MODULE: &'static str = "vsctl";
     const SCHEMA: &'static str = OPEN_VSWITCH_SCHEMA;
+    const READS: &'static [&'static str] = commands::READS;
 
     fn commands() -> &'static [Syntax<Handler<Self>>] {
         &commands::COMMANDS
@@ -141,32 +142,20 @@ impl Tool for Vsctl {
     }
 }
 
-impl Ctx<'_> {
-    /// Inserts a row.
-    fn insert(&mut self, table: TableId) -> Uuid {
-        let uuid = self.uuids.next_uuid();
-        self.txn.insert(table, uuid);
-        uuid
+impl ManagedBy for Vsctl {
+    fn managers(&self) -> Managers {
+        let t = self.tables;
+        Managers {
+            listed: t.ovs.manager_options,
+            table: t.manager.table,
+            target: t.manager.target,
+            inactivity_probe: t.manager.inactivity_probe,
+        }
     }
-}
 
-/// The number at the beginning of `text`, or 0, as the C library reads it.
-fn atoi(text: &str) -> i64 {
-    let text = text.trim_start();
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let end = digits
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(digits.len());
-    sign * digits[..end].parse().unwrap_or(0)
-}
-
-/// Finds a column that the schema is known to have.
-fn column(layout: &Layout, table: &str, column: &str) -> Option<(TableId, ColumnId)> {
-    let table = layout.table(table)?;
-    Some((table, layout[table].column(column)?))
+    fn top(&self) -> Option<Uuid> {
+        self.ovs
+    }
 }
 
 /// How rows are named.
@@ -218,35 +207,23 @@ fn row_names(layout: &Layout) -> Vec<RowName> {
 
 /// What `show` shows.
 fn show_tables(layout: &Layout) -> Vec<ShowTable> {
-    let tables: [(&str, Option<&str>, &[&str]); 6] = [
-        (
-            "Open_vSwitch",
-            None,
-            &["manager_options", "bridges", "ovs_version"],
-        ),
-        (
-            "Bridge",
-            Some("name"),
-            &["controller", "fail_mode", "datapath_type", "ports"],
-        ),
-        ("Port", Some("name"), &["tag", "trunks", "interfaces"]),
-        ("Interface", Some("name"), &["type", "options", "error"]),
-        ("Controller", Some("target"), &["is_connected"]),
-        ("Manager", Some("target"), &["is_connected"]),
-    ];
-    let mut shown = Vec::new();
-    for (name, named_by, columns) in tables {
-        let Some(table) = layout.table(name) else {
-            continue;
-        };
-        shown.push(ShowTable {
-            table,
-            name: named_by.and_then(|name| layout[table].column(name)),
-            columns: columns
-                .iter()
-                .filter_map(|column| layout[table].column(column))
-                .collect(),
-        });
-    }
-    shown
+    show::find(
+        layout,
+        &[
+            (
+                "Open_vSwitch",
+                None,
+                &["manager_options", "bridges", "ovs_version"],
+            ),
+            (
+                "Bridge",
+                Some("name"),
+                &["controller", "fail_mode", "datapath_type", "ports"],
+            ),
+            ("Port", Some("name"), &["tag", "trunks", "interfaces"]),
+            ("Interface", Some("name"), &["type", "options", "error"]),
+            ("Controller", Some("target"), &["is_connected"]),
+            ("Manager", Some("target"), &["is_connected"]),
+        ],
+    )
 }

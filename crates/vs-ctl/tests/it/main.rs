@@ -2,3 +2,4 @@
 
 mod server;
 mod vsctl;
+mod vtep_ctl;

@@ -1,4 +1,4 @@
-//! A database server on a thread, with an empty `Open_vSwitch` database.
+//! A database server on a thread, with empty databases `Open_vSwitch` and `hardware_vtep`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::thread::JoinHandle;
 
 use base::{Clock, Dirs, Instant};
 use db_engine::Database;
-use db_model::{DatabaseSchema, OPEN_VSWITCH_SCHEMA, UuidSource};
+use db_model::{DatabaseSchema, HARDWARE_VTEP_SCHEMA, OPEN_VSWITCH_SCHEMA, UuidSource};
 use db_server::{ClientId, Output, Server};
 use io::jsonrpc::Rpc;
 use io::{Interest, Net, Poll, Token, Waker};
 use testkit::Scratch;
-use vs_ctl::{Env, Exit};
+use vs_ctl::{Env, Exit, Tool};
 
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
@@ -61,11 +61,20 @@ impl TestServer {
 
     /// Runs `ovs-vsctl` with arguments that have no spaces in them.
     pub(crate) fn run(&self, args: &str) -> Ran {
-        let mut all = vec!["ovs-vsctl".to_owned(), self.db(), "--timeout=60".to_owned()];
+        self.tool("ovs-vsctl", vs_ctl::vsctl::run, args)
+    }
+
+    /// Runs `vtep-ctl` with arguments that have no spaces in them.
+    pub(crate) fn vtep(&self, args: &str) -> Ran {
+        self.tool("vtep-ctl", vs_ctl::vtep_ctl::run, args)
+    }
+
+    fn tool(&self, name: &str, tool: Tool, args: &str) -> Ran {
+        let mut all = vec![name.to_owned(), self.db(), "--timeout=60".to_owned()];
         all.extend(args.split(' ').filter(|a| !a.is_empty()).map(str::to_owned));
         let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
-        let mut env = Env::new("ovs-vsctl", &mut stdin, &mut out, &mut err);
-        let exit = vs_ctl::vsctl::run(&mut env, &all);
+        let mut env = Env::new(name, &mut stdin, &mut out, &mut err);
+        let exit = tool(&mut env, &all);
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Ran {
             exit,
@@ -110,12 +119,14 @@ fn serve(name: &str, started: &Sender<Waker>, stop: &AtomicBool) {
         .watch(&poll, LISTENER, Interest::READ)
         .expect("watched");
     started.send(waker.clone()).expect("awaited");
-    let schema = DatabaseSchema::from_text(OPEN_VSWITCH_SCHEMA).expect("valid schema");
-    let db = Database::new(Arc::new(schema), UuidSource::new([4; 32]));
     let mut server = Server::new(clock.clone(), [5; 32], Arc::new(move || waker.wake()));
-    server
-        .add_database(clock.now(), db, None)
-        .expect("a database");
+    for (text, seed) in [(OPEN_VSWITCH_SCHEMA, 4), (HARDWARE_VTEP_SCHEMA, 6)] {
+        let schema = DatabaseSchema::from_text(text).expect("valid schema");
+        let db = Database::new(Arc::new(schema), UuidSource::new([seed; 32]));
+        server
+            .add_database(clock.now(), db, None)
+            .expect("a database");
+    }
     let mut clients: BTreeMap<ClientId, Rpc> = BTreeMap::new();
     let mut next = 10;
     let mut events = Vec::new();

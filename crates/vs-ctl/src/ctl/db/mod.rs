@@ -17,6 +17,9 @@ const IF_EXISTS: (&str, Takes) = ("--if-exists", Takes::Nothing);
 const COLUMNS: (&str, Takes) = ("--columns", Takes::Argument);
 const ID: (&str, Takes) = ("--id", Takes::Argument);
 
+/// The generic commands that change nothing.
+pub(crate) const READS: &[&str] = &["comment", "get", "list", "find", "wait-until", "show"];
+
 /// The generic commands, for a tool's own table of commands.
 pub const fn commands<T: Schema>() -> [Syntax<Handler<T>>; 11] {
     [
