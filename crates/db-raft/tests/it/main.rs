@@ -1,0 +1,6 @@
+//! Tests of clusters: their files and messages as Open vSwitch's servers write them, and whole
+//! clusters in virtual time.
+
+mod golden;
+mod scenarios;
+mod sim;
