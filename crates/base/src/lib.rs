@@ -6,6 +6,7 @@
 pub mod coverage;
 mod dirs;
 mod epoch;
+mod file;
 pub mod getopt;
 pub mod log;
 pub mod published;
@@ -15,6 +16,7 @@ pub mod time;
 pub use coverage::{Counter, Coverage};
 pub use dirs::Dirs;
 pub use epoch::Epoch;
+pub use file::{check_regular, read_regular};
 pub use published::Published;
 pub use rate_limit::RateLimiter;
 pub use time::{Clock, Instant, WallTime};

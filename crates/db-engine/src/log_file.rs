@@ -83,21 +83,22 @@ impl<R: BufRead> LogReader<R> {
             .take(MAX_HEADER as u64)
             .read_until(b'\n', &mut header)
             .map_err(|e| io_error(&e, "error reading header", self.offset))?;
+        if self.offset == 0 {
+            match word_of(&header, name)? {
+                Word::Standalone => {}
+                Word::Clustered => {
+                    return Err(Error::general(format!(
+                        "{name}: cannot apply this operation to clustered database file"
+                    )));
+                }
+            }
+        }
         if header.is_empty() {
             return Ok(None);
         }
-        let Some((length, sum)) = parse_header(&header) else {
+        let Some((length, sum)) = parse_header(&header, STANDALONE) else {
             let line = String::from_utf8_lossy(&header);
             let line = line.trim_end_matches('\n');
-            if self.offset == 0 {
-                return Err(if line.starts_with(&format!("OVSDB {CLUSTERED}")) {
-                    Error::general(format!(
-                        "{name}: cannot apply this operation to clustered database file"
-                    ))
-                } else {
-                    Error::general(format!("{name}: cannot identify file type"))
-                });
-            }
             return Err(Error::new(
                 "syntax error",
                 format!(
@@ -143,10 +144,55 @@ impl<R: BufRead> LogReader<R> {
     }
 }
 
-/// Length and sum of a header line.
-fn parse_header(line: &[u8]) -> Option<(u64, String)> {
+/// What kind of database a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// That of one server alone.
+    Standalone,
+    /// One server's share of a cluster's.
+    Clustered,
+}
+
+/// Looks at the first header line of a file, which errors call `name`.
+///
+/// # Errors
+/// The file is empty, cannot be read, or is no database.
+pub fn identify(name: &str, input: impl BufRead) -> Result<Word> {
+    let mut header = Vec::new();
+    input
+        .take(MAX_HEADER as u64)
+        .read_until(b'\n', &mut header)
+        .map_err(|error| Error::io(&error, format!("{name}: read error")))?;
+    word_of(&header, name)
+}
+
+/// The kind that a file's first header line tells.
+fn word_of(header: &[u8], name: &str) -> Result<Word> {
+    let unknown = |what: &str| Err(Error::general(format!("{name}: {what}")));
+    if header.is_empty() {
+        unknown("cannot identify file type")
+    } else if parse_header(header, STANDALONE).is_some() {
+        Ok(Word::Standalone)
+    } else if parse_header(header, &format!("OVSDB {CLUSTERED}")).is_some() {
+        Ok(Word::Clustered)
+    } else if is_header(header) {
+        unknown("cannot identify file type")
+    } else {
+        unknown("unexpected file format")
+    }
+}
+
+/// Whether it is the header line of a record of any kind.
+fn is_header(line: &[u8]) -> bool {
+    let line = std::str::from_utf8(line).unwrap_or_default();
+    let word = line.strip_prefix("OVSDB ").and_then(|l| l.split_once(' '));
+    word.is_some_and(|(word, _)| parse_header(line.as_bytes(), &format!("OVSDB {word}")).is_some())
+}
+
+/// Length and sum of a header line that begins with `word`.
+fn parse_header(line: &[u8], word: &str) -> Option<(u64, String)> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
-    let rest = line.strip_prefix(STANDALONE)?.strip_prefix(' ')?;
+    let rest = line.strip_prefix(word)?.strip_prefix(' ')?;
     let (length, sum) = rest.split_once(' ')?;
     let is_sum = sum.len() == 40 && sum.bytes().all(|c| c.is_ascii_hexdigit());
     let length = length.parse().ok().filter(|&l| l > 0 && is_sum)?;
@@ -207,10 +253,37 @@ mod tests {
         flipped[last] = b']';
         let error = read_all(&flipped).1.expect("flipped");
         assert!(error.contains("have SHA-1 hash"), "{error}");
+    }
 
-        assert_eq!(
-            read_all(b"{}\n").1.as_deref(),
-            Some("ovsdb error: db: cannot identify file type")
-        );
+    #[test]
+    fn a_file_is_identified_by_its_first_line() {
+        let sum = "e5db0d278559361206ef509ce33b30937ce92f25";
+        for (contents, word) in [
+            (format!("OVSDB JSON 67 {sum}\n..."), Ok(Word::Standalone)),
+            (format!("OVSDB CLUSTER 67 {sum}\n"), Ok(Word::Clustered)),
+            (
+                format!("OVSDB XML 67 {sum}\n"),
+                Err("cannot identify file type"),
+            ),
+            (String::new(), Err("cannot identify file type")),
+            ("{}\n".to_owned(), Err("unexpected file format")),
+            ("OVSDB JSON".to_owned(), Err("unexpected file format")),
+            (
+                format!("OVSDB JSON 0 {sum}\n"),
+                Err("unexpected file format"),
+            ),
+            (
+                format!("OVSDB JSON 67 {sum}"),
+                Err("unexpected file format"),
+            ),
+        ] {
+            let identified = identify("db", contents.as_bytes());
+            let error = |e: Error| e.to_string();
+            let expected = word.map_err(|e| format!("ovsdb error: db: {e}"));
+            assert_eq!(identified.map_err(error), expected, "{contents}");
+            if let Err(text) = expected {
+                assert_eq!(read_all(contents.as_bytes()).1, Some(text));
+            }
+        }
     }
 }

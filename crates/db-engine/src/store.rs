@@ -10,7 +10,7 @@ use db_model::{DatabaseSchema, Error, Result, UuidSource};
 use crate::database::Database;
 use crate::disk::{FileDisk, lock};
 use crate::loader::Loader;
-use crate::log_file::{LogReader, frame};
+use crate::log_file::{self, LogReader, frame};
 
 /// A database that was read off its file.
 #[derive(Debug)]
@@ -39,6 +39,15 @@ pub fn records(path: &Path, shown: &str) -> Result<LogReader<BufReader<File>>> {
         shown,
         BufReader::with_capacity(1 << 16, file),
     ))
+}
+
+/// The kind of database that a file holds.
+///
+/// # Errors
+/// The file cannot be opened or read, or is no database.
+pub fn identify(path: &Path, shown: &str) -> Result<log_file::Word> {
+    let file = File::open(path).map_err(|error| open_failed(shown, &error))?;
+    log_file::identify(shown, BufReader::new(file))
 }
 
 /// Reads only the schema of a database file.
@@ -104,15 +113,22 @@ pub fn read(path: &Path, shown: &str, uuids: UuidSource) -> Result<Stored> {
     })
 }
 
+/// Whether a database could be written there, as far as can be seen without opening it: what is
+/// no regular file might never be done with being opened, and cannot be replaced or cut.
+///
+/// # Errors
+/// There is no file, or something else.
+pub fn check_writable(path: &Path, shown: &str) -> Result<()> {
+    base::check_regular(path).map_err(|error| open_failed(shown, &error))
+}
+
 /// Locks, reads and opens a database file for writing.  A damaged tail is cut.
 ///
 /// # Errors
 /// Another server has the file, or it cannot be read or written, or does not begin with a
 /// schema.
 pub fn open(path: &Path, shown: &str, uuids: UuidSource) -> Result<(Stored, FileDisk)> {
-    if let Err(error) = std::fs::metadata(path) {
-        return Err(open_failed(shown, &error));
-    }
+    check_writable(path, shown)?;
     let lock = lock(path, false)
         .map_err(|error| Error::io(&error, format!("{shown}: failed to lock lockfile")))?;
     let stored = read(path, shown, uuids)?;

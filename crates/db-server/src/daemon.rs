@@ -101,7 +101,7 @@ impl Daemon {
 
     fn apply(&mut self, file: &mut ConfigFile) -> Result<(), Vec<String>> {
         let shown = file.path.display();
-        let text = std::fs::read(&file.path).map_err(|error| {
+        let text = base::read_regular(&file.path).map_err(|error| {
             let why = base::errno_text(&error);
             vec![format!(
                 "failed to open configuration file '{shown}': {why}"

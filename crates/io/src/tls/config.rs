@@ -236,9 +236,15 @@ fn stamp(path: Option<&Path>) -> Stamp {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
+fn read_pem(path: &Path) -> io::Result<Vec<u8>> {
+    base::read_regular(path)
+        .map_err(|e| unusable(&format!("{}: {}", path.display(), base::errno_text(&e))))
+}
+
 fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let read: Vec<_> = read.map_err(|e| unusable(&format!("{}: {e}", path.display())))?;
+    let text = read_pem(path)?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let read = read.map_err(|e| unusable(&format!("{}: {e}", path.display())))?;
     if read.is_empty() {
         return Err(unusable(&format!(
             "{}: no certificate in it",
@@ -271,7 +277,7 @@ impl State {
         let (Some(key), Some(certificate), Some(ca)) = (key, certificate, ca) else {
             return Err(Errno::NOPROTOOPT.into());
         };
-        let key = PrivateKeyDer::from_pem_file(key)
+        let key = PrivateKeyDer::from_pem_slice(&read_pem(key)?)
             .map_err(|e| unusable(&format!("{}: {e}", key.display())))?;
         let own = certificates(certificate)?;
 

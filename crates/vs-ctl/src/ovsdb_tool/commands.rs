@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base::Instant;
 use db_engine::disk::{FileDisk, lock, replace_file};
+use db_engine::log_file::Word;
 use db_engine::{Context, Disk, Outcome, log_file, store, transaction_record, writer};
 use db_model::{DatabaseSchema, Error, UuidSource};
 use json::Json;
@@ -104,11 +105,13 @@ fn read_to_rewrite(
     String,
 > {
     let (path, shown) = call.db(0);
-    // Tell that there is no such file rather than that it cannot be locked.
-    store::read_schema(&path, &shown).map_err(text)?;
     let lock = match call.args.get(target) {
         Some(_) => None,
-        None => Some(lock_file(&path, &shown)?),
+        None => {
+            // Tell that there is no such file rather than that it cannot be locked.
+            store::check_writable(&path, &shown).map_err(text)?;
+            Some(lock_file(&path, &shown)?)
+        }
     };
     let stored = store::read(&path, &shown, uuids()?).map_err(text)?;
     if let Some(fault) = stored.fault {
@@ -174,19 +177,17 @@ pub(super) fn schema_cksum(env: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
     of_schema(env, call, |schema| &schema.cksum)
 }
 
-/// Whether a file is of the kind that `word` begins.
-fn begins_with(call: &Call<'_>, word: &str) -> Result<bool, String> {
+/// The kind of database in a file.
+fn kind_of(call: &Call<'_>) -> Result<Word, String> {
     let (path, shown) = call.db(0);
-    let contents = std::fs::read(&path)
-        .map_err(|error| Error::io(&error, format!("{shown}: open failed")).to_string())?;
-    Ok(contents.starts_with(word.as_bytes()))
+    store::identify(&path, &shown).map_err(text)
 }
 
 pub(super) fn not_clustered(_: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
-    if begins_with(call, "OVSDB CLUSTER")? {
-        return Err("clustered databases are not supported yet".to_owned());
+    match kind_of(call)? {
+        Word::Clustered => Err("clustered databases are not supported yet".to_owned()),
+        Word::Standalone => Err(format!("{}: not a clustered database", call.args[0])),
     }
-    Err(format!("{}: not a clustered database", call.args[0]))
 }
 
 fn yes_or_no(yes: bool) -> Exit {
@@ -194,11 +195,11 @@ fn yes_or_no(yes: bool) -> Exit {
 }
 
 pub(super) fn is_clustered(_: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
-    begins_with(call, "OVSDB CLUSTER").map(yes_or_no)
+    kind_of(call).map(|word| yes_or_no(word == Word::Clustered))
 }
 
 pub(super) fn is_standalone(_: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
-    begins_with(call, log_file::STANDALONE).map(yes_or_no)
+    kind_of(call).map(|word| yes_or_no(word == Word::Standalone))
 }
 
 /// The transaction, which is the last argument.
