@@ -302,8 +302,13 @@ impl Remotes {
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
                 Err(error) => {
-                    log::warn!(target: "ovsdb_jsonrpc_server",
-                        "{name}: accept failed: {}", base::errno_text(&error));
+                    base::log_limited!(
+                        Warn,
+                        "ovsdb_jsonrpc_server",
+                        (60, 5),
+                        "{name}: accept failed: {}",
+                        base::errno_text(&error)
+                    );
                     break;
                 }
             }

@@ -99,18 +99,18 @@ impl Listener {
     ///
     /// # Errors
     /// `WouldBlock` if none waits; otherwise what is wrong with the listener or with the
-    /// TLS configuration.
+    /// TLS configuration.  With no file descriptor left, a connection that waited was ended.
     pub fn accept(&mut self) -> io::Result<Stream> {
         let numbered = |fd| {
             let name = format!("unix#{}", self.net.next_connection());
             Stream::new(name.clone(), fd, true, name)
         };
         match &self.kind {
-            Kind::Unix { fd, .. } => Ok(numbered(socket::accept(fd)?)),
+            Kind::Unix { fd, .. } => Ok(numbered(self.net.accept(fd)?)),
             Kind::Memory { backlog, .. } => Ok(numbered(backlog.pop()?)),
-            Kind::Tcp { fd } => Ok(accept_ip(fd, "tcp")?),
+            Kind::Tcp { fd } => Ok(accept_ip(&self.net, fd, "tcp")?),
             Kind::Tls { fd } => {
-                let stream = accept_ip(fd, "ssl")?;
+                let stream = accept_ip(&self.net, fd, "ssl")?;
                 let session = self.net.tls().accept()?;
                 Ok(stream.with_tls(session))
             }
@@ -132,8 +132,8 @@ impl Listener {
     }
 }
 
-fn accept_ip(fd: &OwnedFd, class: &str) -> io::Result<Stream> {
-    let connection = socket::accept(fd)?;
+fn accept_ip(net: &Net, fd: &OwnedFd, class: &str) -> io::Result<Stream> {
+    let connection = net.accept(fd)?;
     // Small messages of requests and replies must not wait for each other.
     rustix::net::sockopt::set_tcp_nodelay(&connection, true)?;
     let peer = socket::peer_address(&connection);

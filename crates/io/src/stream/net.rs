@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +22,8 @@ struct Inner {
     resolver: Resolver,
     connections: AtomicU64,
     memory: Mutex<HashMap<String, Backlog>>,
+    /// Kept for [`Net::accept`].
+    spare: Mutex<Option<OwnedFd>>,
 }
 
 /// What connection names need: the run directory, the TLS configuration, and the listeners
@@ -42,6 +45,7 @@ impl Net {
             resolver: Resolver::new(resolve),
             connections: AtomicU64::new(0),
             memory: Mutex::default(),
+            spare: Mutex::default(),
         }))
     }
 
@@ -60,6 +64,33 @@ impl Net {
 
     pub(super) fn forget_memory(&self, name: &str) {
         self.memory().remove(name);
+    }
+
+    /// Takes the next connection of a listening socket.  With no file descriptor left for it, it
+    /// is ended: it would keep the listener ready, and thus the event loop busy, and whoever
+    /// made it waiting.
+    pub(super) fn accept(&self, listener: &OwnedFd) -> io::Result<OwnedFd> {
+        let error = match socket::accept(listener) {
+            Err(error) if socket::is_out_of_files(&error) => error,
+            outcome => return outcome,
+        };
+        let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        *spare = None;
+        let ended = socket::accept(listener).map(drop);
+        *spare = socket::spare().ok();
+        match ended {
+            // The system looks for a descriptor first, and for a connection then.
+            Err(other) if other.kind() == io::ErrorKind::WouldBlock => Err(other),
+            _ => Err(error),
+        }
+    }
+
+    /// Sets aside what `accept` needs.
+    fn keep_spare(&self) {
+        let mut spare = self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.is_none() {
+            *spare = socket::spare().ok();
+        }
     }
 
     /// Begins to connect to `name`, at `default_port` if it gives none.  `dscp` marks the
@@ -110,6 +141,7 @@ impl Net {
     /// `EAFNOSUPPORT` for a name that means nothing, or why it cannot listen there.
     pub fn listen(&self, name: &str, default_port: u16, dscp: u8) -> io::Result<Listener> {
         let target = name.split_once(':').map_or("", |(_, rest)| rest);
+        self.keep_spare();
         let kind = match name::parse_passive(name, default_port, &self.0.run)? {
             Passive::Unix(path) => Kind::Unix {
                 fd: socket::listen_unix(&path)?,

@@ -145,6 +145,20 @@ pub(super) fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::net::accept_with(socket, FLAGS)?)
 }
 
+/// Whether the process or the system has no file descriptor left.
+pub(super) fn is_out_of_files(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE)
+    )
+}
+
+/// A file descriptor that is good for nothing but being closed.
+pub(super) fn spare() -> io::Result<OwnedFd> {
+    let flags = rustix::event::EventfdFlags::CLOEXEC;
+    Ok(rustix::event::eventfd(0, flags)?)
+}
+
 fn ip(address: SocketAddrAny) -> Option<SocketAddr> {
     SocketAddr::try_from(address).ok()
 }

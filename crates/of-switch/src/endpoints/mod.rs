@@ -32,7 +32,7 @@ const MIN_BACKOFF: Duration = Duration::from_secs(1);
 /// Pause before listening is tried again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// Connections of one listener at a time.
-const MAX_ACCEPTED: usize = 512;
+const MAX_ACCEPTED: usize = if cfg!(test) { 32 } else { 512 };
 /// Connections accepted in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
@@ -426,7 +426,8 @@ impl Endpoints {
                         Error,
                         "connmgr",
                         (60, 5),
-                        "failed to listen on {target}: {error}"
+                        "failed to listen on {target}: {}",
+                        base::errno_text(&error)
                     );
                 }
             }
@@ -453,12 +454,16 @@ impl Endpoints {
                             Warn,
                             "connmgr",
                             (60, 5),
-                            "{target}: accepting a connection failed: {error}"
+                            "{target}: accepting a connection failed: {}",
+                            base::errno_text(&error)
                         );
                     }
                     return;
                 }
             };
+            if open >= MAX_ACCEPTED && self.drop_half_open(target, now, bridge) {
+                open -= 1;
+            }
             if open >= MAX_ACCEPTED {
                 base::log_limited!(
                     Warn,
@@ -469,6 +474,9 @@ impl Endpoints {
                 continue;
             }
             open += 1;
+            let Some(service) = self.services.get(target) else {
+                return;
+            };
             let mut config = service.settings.conn(&self.settings.bridge, stream.name());
             config.versions = bridge.versions();
             let mut probes = Reconnect::new(now);
@@ -482,6 +490,23 @@ impl Endpoints {
             link.probes = Some(probes);
             self.links.insert(slot, link);
         }
+    }
+
+    /// Ends that connection of a listener which is there longest without having said which
+    /// versions it speaks, if there is one: who opens connections and says nothing must not lock
+    /// others out.
+    fn drop_half_open(&mut self, target: &str, now: Instant, bridge: &mut Bridge) -> bool {
+        let is_half_open = |link: &Link| {
+            let status = bridge.conn_status(link.conn);
+            link.target == target && status.is_some_and(|status| status.version.is_none())
+        };
+        // Slots grow, so the first is the oldest.
+        let oldest = self.links.iter().find(|(_, link)| is_half_open(link));
+        let oldest = oldest.map(|(slot, _)| *slot);
+        if let Some(slot) = oldest {
+            self.lose(slot, None, now, bridge);
+        }
+        oldest.is_some()
     }
 
     fn run_probes(&mut self, now: Instant, bridge: &mut Bridge) {

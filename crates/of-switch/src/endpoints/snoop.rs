@@ -18,6 +18,8 @@ struct Watcher {
     token: Token,
     stream: Stream,
     outbox: Outbox,
+    /// Whether it ever said anything.
+    spoke: bool,
 }
 
 /// The listener with those who are connected to it.
@@ -45,7 +47,7 @@ impl Snoop {
                 watchers: Vec::new(),
             }),
             Err(error) => {
-                log::error!(target: "connmgr", "failed to listen on {path}: {error}");
+                log::error!(target: "connmgr", "failed to listen on {path}: {}", base::errno_text(&error));
                 None
             }
         }
@@ -71,7 +73,10 @@ impl Snoop {
             }
             // What they say does not matter, but that they are there does.
             match watcher.stream.recv(&mut buffer) {
-                Ok(n) => n > 0,
+                Ok(n) => {
+                    watcher.spoke = true;
+                    n > 0
+                }
                 Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
             }
         });
@@ -82,6 +87,13 @@ impl Snoop {
         let Ok(mut stream) = self.listener.accept() else {
             return false;
         };
+        if self.watchers.len() >= MAX_STREAMS {
+            // Tools begin with a hello; who says nothing must not lock them out.
+            let silent = self.watchers.iter().position(|watcher| !watcher.spoke);
+            if let Some(silent) = silent {
+                self.watchers.remove(silent);
+            }
+        }
         let is_full = self.watchers.len() >= MAX_STREAMS;
         if is_full || stream.watch(poll, token, Interest::READ).is_err() {
             return false;
@@ -94,6 +106,7 @@ impl Snoop {
             token,
             stream,
             outbox,
+            spoke: false,
         });
         true
     }

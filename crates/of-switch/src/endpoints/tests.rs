@@ -217,3 +217,35 @@ fn a_lost_controller_is_called_again_and_then_done_without() {
     received(&mut controller);
     assert_eq!(received(&mut controller), None);
 }
+
+#[test]
+fn connections_that_say_nothing_lock_nobody_out() {
+    let mut daemon = Daemon::new("silent");
+    daemon.configure(Vec::new());
+    daemon.run();
+    for socket in ["br0.mgmt", "br0.snoop"] {
+        let mut first = daemon.connect(socket);
+        send(&mut first, &HELLO);
+        daemon.run();
+        let mut silent = Vec::new();
+        for i in 0..50 {
+            let mut stream = daemon.connect(socket);
+            if i % 2 == 0 {
+                // Half a message is no better than none, but it is no silence for who snoops.
+                send(
+                    &mut stream,
+                    &HELLO[..if socket == "br0.mgmt" { 5 } else { 0 }],
+                );
+            }
+            silent.push(stream);
+            daemon.run();
+        }
+        let mut late = daemon.connect(socket);
+        send(&mut late, &HELLO);
+        daemon.run();
+        assert_eq!(received(&mut late).unwrap()[..4], [6, 0, 0, 8], "{socket}");
+        received(&mut first).expect("who has spoken stays");
+        let gone = |stream: &mut Stream| received(stream).is_none();
+        assert!(gone(&mut silent[0]) && !gone(silent.last_mut().unwrap()));
+    }
+}
