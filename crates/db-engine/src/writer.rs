@@ -6,7 +6,7 @@
 //!
 //! When a write fails, the records that were handed over after it are built on one that is not
 //! there: they fail, too, until the one who hands them over has heard of it and says so with
-//! [`Writer::recover`].
+//! [`Writer::resume`].
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -33,9 +33,8 @@ enum Job {
         snapshot: Box<Snapshot>,
         date: WallTime,
         comment: String,
-        /// Whether what follows is built on this, and on nothing that failed.
-        recovers: bool,
     },
+    Resume,
 }
 
 /// What became of a job, or of all jobs up to one.
@@ -122,30 +121,21 @@ impl Writer {
     /// Replaces the file by one with the snapshot's schema and rows only.
     /// It fails if a write before it did.
     pub fn replace(&mut self, snapshot: Snapshot, date: WallTime, comment: String) -> Ticket {
-        self.submit_replace(snapshot, date, comment, false)
-    }
-
-    /// As [`replace`](Self::replace), after a report that an append failed.  The snapshot is
-    /// without what was in that append and in later ones.  Whether or not the file can be
-    /// replaced, appends are tried again from now on.
-    pub fn recover(&mut self, snapshot: Snapshot, date: WallTime, comment: String) -> Ticket {
-        self.submit_replace(snapshot, date, comment, true)
-    }
-
-    fn submit_replace(
-        &mut self,
-        snapshot: Snapshot,
-        date: WallTime,
-        comment: String,
-        recovers: bool,
-    ) -> Ticket {
         self.submit(|ticket| Job::Replace {
             ticket,
             snapshot: Box::new(snapshot),
             date,
             comment,
-            recovers,
         })
+    }
+
+    /// After a report that an append failed: what is handed over from now on is built neither on
+    /// that nor on what came after it, and is tried again.
+    pub fn resume(&mut self) {
+        if let Some(jobs) = &self.jobs {
+            // As in `submit`.
+            let _ = jobs.send(Job::Resume);
+        }
     }
 
     /// The number of the last job.
@@ -251,9 +241,7 @@ impl Worker {
                 snapshot,
                 date,
                 comment,
-                recovers,
             } => {
-                self.voided &= !recovers;
                 let result = if self.voided {
                     Err(voided())
                 } else {
@@ -265,6 +253,10 @@ impl Worker {
                     self.cut_to = None;
                 }
                 self.report(ticket, result, true);
+                None
+            }
+            Job::Resume => {
+                self.voided = false;
                 None
             }
         }

@@ -72,9 +72,10 @@ fn register_databases(commands: &mut Commands<Daemon>) {
         "DB",
         1,
         1,
-        |daemon, args| match daemon.state.server.get_database(&args[0]) {
-            Some(_) => Ok("status: ok\n".to_owned()),
-            None => Err("Failed to find the database.".to_owned()),
+        |daemon, args| {
+            let status = daemon.state.server.storage_status(&args[0]);
+            let status = status.ok_or_else(|| "Failed to find the database.".to_owned())?;
+            Ok(format!("status: {status}\n"))
         },
     );
     commands.register("ovsdb-server/compact", "", 0, 1, |daemon, call| {

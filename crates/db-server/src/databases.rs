@@ -10,7 +10,7 @@ use io::jsonrpc::Message;
 use json::Json;
 
 use crate::served::Served;
-use crate::server::{ClientId, Output, Server};
+use crate::server::{ClientId, Server};
 use crate::server_db;
 
 impl Server {
@@ -101,7 +101,7 @@ impl Server {
             .map(|(client, _)| *client)
             .collect();
         for client in unaware {
-            self.output(client, None, Output::Disconnect);
+            self.hang_up(client);
         }
     }
 
@@ -113,6 +113,11 @@ impl Server {
     /// Names of the databases, `_Server` included.
     pub fn database_names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.dbs.keys()
+    }
+
+    /// The state of a database's file: why the last write to it failed, or `ok`.
+    pub(crate) fn storage_status(&self, name: &str) -> Option<String> {
+        Some(self.dbs.get(name)?.storage_status())
     }
 
     /// A database by its name.

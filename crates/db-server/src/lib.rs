@@ -8,6 +8,7 @@ mod control;
 mod daemon;
 mod databases;
 mod db_column;
+mod failed_write;
 mod kept;
 mod locks;
 mod methods;

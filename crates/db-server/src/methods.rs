@@ -7,7 +7,7 @@ use db_model::{Error, Result, is_id};
 use io::jsonrpc::Message;
 use json::{Json, Object};
 
-use crate::server::{ClientId, Output, Server};
+use crate::server::{ClientId, Server};
 use crate::server_db;
 
 /// What a request comes to.
@@ -50,7 +50,7 @@ impl Server {
             Message::Reply { .. } | Message::Error { .. } => {
                 log::warn!(target: "ovsdb_jsonrpc_server",
                     "received unexpected {} message", message.kind());
-                self.output(client, None, Output::Disconnect);
+                self.hang_up(client);
             }
         }
     }

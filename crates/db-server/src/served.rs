@@ -8,7 +8,7 @@ use base::{Instant, WallTime};
 use db_engine::monitor::Monitors;
 use db_engine::writer::{Report, Ticket, Writer};
 use db_engine::{Changes, Committed, Database, Disk, store, transaction_record};
-use db_model::{DatabaseSchema, Result, UuidSource};
+use db_model::{DatabaseSchema, Error, Result, UuidSource};
 use json::Json;
 
 use crate::server::ClientId;
@@ -47,6 +47,8 @@ pub(crate) struct Served {
     pub(crate) unwritten: VecDeque<(Ticket, Changes)>,
     /// Up to here jobs of the writer were given up, since one of them failed.
     given_up: Ticket,
+    /// Why the last write failed, if it did.
+    fault: Option<Error>,
     /// Whether changes are recorded as differences.
     pub(crate) differences: bool,
     /// Whether something changed that waiting transactions may wait for.
@@ -74,6 +76,7 @@ impl Served {
             waiting: Vec::new(),
             unwritten: VecDeque::new(),
             given_up: Ticket(0),
+            fault: None,
             differences: true,
             changed: false,
             tells_ids: false,
@@ -119,7 +122,7 @@ impl Served {
                 shown, stored.end, stored.transactions);
         }
         let mut this = Self::with_disk(key, stored.db, Box::new(disk), wake, now)
-            .map_err(|error| db_model::Error::io(&error, "cannot start writer"))?;
+            .map_err(|error| Error::io(&error, "cannot start writer"))?;
         this.file = Some(path.to_owned());
         Ok(this)
     }
@@ -168,8 +171,12 @@ impl Served {
                 &committed.comment,
                 self.differences,
             );
-            if let Some(record) = record {
-                let ticket = writer.append(&record, committed.durable);
+            let ticket = match record {
+                Some(record) => writer.append(&record, committed.durable),
+                // It may be built on what is not written yet.
+                None => writer.last(),
+            };
+            if ticket > writer.done() {
                 self.unwritten
                     .push_back((ticket, committed.changes.clone()));
             }
@@ -189,17 +196,6 @@ impl Served {
         self.compacted_at = now;
         self.compacting = true;
         Some(writer.replace(snapshot, wall, comment.to_owned()))
-    }
-
-    /// Writes the file anew after [`written`](Self::written) said that commits were taken back.
-    /// It is sound again then, and may need less room.
-    pub(crate) fn recover(&mut self, now: Instant, wall: WallTime) {
-        let snapshot = self.db.snapshot();
-        if let Some(writer) = &mut self.writer {
-            self.compacted_at = now;
-            self.compacting = true;
-            writer.recover(snapshot, wall, "recovering from failed write".to_owned());
-        }
     }
 
     /// Puts another database in the place of this one, in the file first.  Nothing may wait to
@@ -243,11 +239,17 @@ impl Served {
             && now >= self.compacted_at + COMPACT_MIN_TIME
     }
 
+    /// The state of the file: why the last write failed, or `ok`.
+    pub(crate) fn storage_status(&self) -> String {
+        let fault = self.fault.as_ref();
+        fault.map_or_else(|| "ok".to_owned(), Error::to_string)
+    }
+
     /// Takes note of a report.
     ///
     /// # Errors
-    /// Commits were taken back: all those after the report before this one.
-    pub(crate) fn written(&mut self, report: Report) -> std::result::Result<(), std::io::Error> {
+    /// A write failed, and commits were taken back: all those after the report before this one.
+    pub(crate) fn written(&mut self, report: Report) -> std::result::Result<(), FailedWrite> {
         self.length = report.length;
         if report.replaced {
             self.compacting = false;
@@ -255,30 +257,46 @@ impl Served {
                 self.compacted_length = report.length;
             }
         }
-        if let Err(error) = report.result {
-            if report.replaced {
-                log::warn!(target: "ovsdb_file", "{}: compaction failed ({})", self.name(),
-                    base::errno_text(&error));
-                return Ok(());
-            }
-            if report.ticket <= self.given_up {
-                return Ok(());
-            }
-            if let Some(writer) = &self.writer {
-                self.given_up = writer.last();
-            }
-            while let Some((_, changes)) = self.unwritten.pop_back() {
-                self.db.apply(&changes.reversed());
-            }
-            return Err(error);
+        let Err(error) = report.result else {
+            self.fault = None;
+            let is_written = |(ticket, _): &mut (Ticket, Changes)| *ticket <= report.ticket;
+            while self.unwritten.pop_front_if(is_written).is_some() {}
+            return Ok(());
+        };
+        if report.replaced {
+            log::warn!(target: "ovsdb_file", "{}: compaction failed ({})", self.name(),
+                base::errno_text(&error));
+            return Ok(());
         }
-        while self
-            .unwritten
-            .front()
-            .is_some_and(|(ticket, _)| *ticket <= report.ticket)
-        {
-            self.unwritten.pop_front();
+        if report.ticket <= self.given_up {
+            return Ok(());
         }
-        Ok(())
+        let reply = Error::io(&error, format!("{}: write failed", self.shown()));
+        self.fault = Some(reply.clone());
+        if let Some(writer) = &mut self.writer {
+            self.given_up = writer.last();
+            writer.resume();
+        }
+        let taken_back = self.unwritten.len();
+        while let Some((_, changes)) = self.unwritten.pop_back() {
+            self.db.apply(&changes.reversed());
+        }
+        self.changed = true;
+        Err(FailedWrite {
+            error,
+            reply,
+            taken_back,
+        })
     }
+}
+
+/// A write that failed.
+#[derive(Debug)]
+pub(crate) struct FailedWrite {
+    /// Why.
+    pub(crate) error: std::io::Error,
+    /// What clients are told.
+    pub(crate) reply: Error,
+    /// The number of commits that were taken back.
+    pub(crate) taken_back: usize,
 }

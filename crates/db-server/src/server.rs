@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::{Clock, Instant, WallTime};
 use db_engine::monitor::{MonitorId, Version};
 use db_engine::writer::{Report, Ticket, Writer};
-use db_model::{Error, Uuid, UuidSource};
+use db_model::{Uuid, UuidSource};
 use io::jsonrpc::Message;
 use json::Json;
 
@@ -32,6 +32,18 @@ pub enum Output {
 pub(crate) struct Held {
     pub(crate) barrier: Option<(DbKey, Ticket)>,
     pub(crate) output: Output,
+    pub(crate) otherwise: Otherwise,
+}
+
+/// What becomes of an output if what it waits for cannot be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Otherwise {
+    /// Its client is disconnected, and begins anew.
+    Disconnect,
+    /// The answer to a transaction ends with the error.
+    Refuse,
+    /// It is dropped, and the monitor goes back to this position.
+    Rewind(MonitorId, u64),
 }
 
 /// A monitor of a client.
@@ -219,20 +231,41 @@ impl Server {
         barrier: Option<(DbKey, Ticket)>,
         message: Message,
     ) {
-        self.output(client, barrier, Output::Send(message));
+        self.send_or(client, barrier, message, Otherwise::Disconnect);
     }
 
-    pub(crate) fn output(
+    /// The same, where more can be done than to disconnect the client if the write fails.
+    pub(crate) fn send_or(
+        &mut self,
+        client: ClientId,
+        barrier: Option<(DbKey, Ticket)>,
+        message: Message,
+        otherwise: Otherwise,
+    ) {
+        self.output_or(client, barrier, Output::Send(message), otherwise);
+    }
+
+    /// Ends a client's connection after what it was sent.
+    pub(crate) fn hang_up(&mut self, client: ClientId) {
+        self.output_or(client, None, Output::Disconnect, Otherwise::Disconnect);
+    }
+
+    fn output_or(
         &mut self,
         client: ClientId,
         barrier: Option<(DbKey, Ticket)>,
         output: Output,
+        otherwise: Otherwise,
     ) {
         if let Some(state) = self.clients.get_mut(&client)
             && !state.ending
         {
             state.ending = output == Output::Disconnect;
-            state.held.push_back(Held { barrier, output });
+            state.held.push_back(Held {
+                barrier,
+                output,
+                otherwise,
+            });
             self.busy.insert(client);
         }
     }
@@ -302,55 +335,10 @@ impl Server {
         let Some(report) = next(writer) else {
             return false;
         };
-        if let Err(error) = served.written(report) {
-            self.write_failed(name, written, &error);
+        if let Err(failure) = served.written(report) {
+            self.write_failed(name, written, &failure);
         }
         true
-    }
-
-    /// Commits after `written` could not be written and were taken back: those who were to hear
-    /// of them hear otherwise, and those who watch the database begin anew.
-    fn write_failed(&mut self, name: &Arc<str>, written: Ticket, error: &std::io::Error) {
-        let now = self.clock.now();
-        let wall = self.wall();
-        let Some(served) = self.dbs.get_mut(name) else {
-            return;
-        };
-        let key = served.key;
-        log::error!(target: "ovsdb_file", "{name}: write failed ({})", base::errno_text(error));
-        served.reset_monitors();
-        served.recover(now, wall);
-        let reply_error = Error::io(error, format!("{}: write failed", served.shown())).to_json();
-        for (client, state) in &mut self.clients {
-            let mut ending = state.monitors.values().any(|m| m.db == *name);
-            for held in &mut state.held {
-                if held.barrier.is_none_or(|b| b.0 != key || b.1 <= written) {
-                    continue;
-                }
-                held.barrier = None;
-                match &mut held.output {
-                    Output::Send(Message::Reply { result, .. }) => {
-                        *result = Json::Array(vec![reply_error.clone()]);
-                    }
-                    _ => ending = true,
-                }
-            }
-            if ending {
-                state.held.retain(|held| {
-                    matches!(
-                        &held.output,
-                        Output::Send(Message::Reply { .. } | Message::Error { .. })
-                    )
-                });
-                state.held.push_back(Held {
-                    barrier: None,
-                    output: Output::Disconnect,
-                });
-                state.monitors.clear();
-                state.ending = true;
-                self.busy.insert(*client);
-            }
-        }
     }
 
     /// When [`Server::run`] should be called at the latest.
@@ -372,16 +360,23 @@ impl Server {
         }
         let mut messages = Vec::new();
         for monitor in state.monitors.values() {
-            if let Some(served) = self.dbs.get_mut(&monitor.db)
-                && served.monitors.is_pending(monitor.monitor)
-                && let Some((updates, last)) = served.monitors.flush(&served.db, monitor.monitor)
-            {
+            let Some(served) = self.dbs.get_mut(&monitor.db) else {
+                continue;
+            };
+            if !served.monitors.is_pending(monitor.monitor) {
+                continue;
+            }
+            let position = served.monitors.position(monitor.monitor);
+            if let Some((updates, last)) = served.monitors.flush(&served.db, monitor.monitor) {
                 let message = update_message(monitor, updates, last);
-                messages.push((served.barrier(), message));
+                let otherwise = position.map_or(Otherwise::Disconnect, |position| {
+                    Otherwise::Rewind(monitor.monitor, position)
+                });
+                messages.push((served.barrier(), message, otherwise));
             }
         }
-        for (barrier, message) in messages {
-            self.send(client, barrier, message);
+        for (barrier, message, otherwise) in messages {
+            self.send_or(client, barrier, message, otherwise);
         }
     }
 

@@ -8,7 +8,7 @@ use io::jsonrpc::Message;
 use json::Json;
 
 use crate::served::Waiting;
-use crate::server::{ClientId, Server};
+use crate::server::{ClientId, Otherwise, Server};
 
 impl Server {
     /// Executes a transaction and answers it, now or later.
@@ -60,7 +60,8 @@ impl Server {
                     }
                 }
                 let barrier = self.dbs.get(name).and_then(|served| served.barrier());
-                self.send(client, barrier, Message::reply(result, waiting.id));
+                let reply = Message::reply(result, waiting.id);
+                self.send_or(client, barrier, reply, Otherwise::Refuse);
             }
         }
     }

@@ -74,7 +74,8 @@ pub struct Monitors {
     history: VecDeque<Entry>,
     /// The number of the last commit; the history's first is `head - history.len() + 1`.
     head: u64,
-    last_id: Uuid,
+    /// The id of the last commit that has left the history.
+    left_id: Uuid,
     groups: HashMap<Arc<str>, Group>,
     monitors: HashMap<MonitorId, Monitor>,
     next: u64,
@@ -96,7 +97,7 @@ impl Monitors {
 
     fn told_id(&self) -> Uuid {
         if self.tells_ids {
-            self.last_id
+            self.history.back().map_or(self.left_id, |entry| entry.id)
         } else {
             Uuid::nil()
         }
@@ -196,7 +197,6 @@ impl Monitors {
             return;
         }
         self.head += 1;
-        self.last_id = id;
         self.history.push_back(Entry {
             id,
             changes: Arc::new(changes.clone()),
@@ -216,7 +216,7 @@ impl Monitors {
         // Commits that nobody waits for go, but for the last ones.
         let unneeded = slowest.map_or(u64::MAX, |p| p + 1).saturating_sub(first);
         let excess = (self.history.len() - HISTORY) as u64;
-        self.history.drain(..unneeded.min(excess) as usize);
+        self.forget(unneeded.min(excess) as usize);
         if self.history.len() > MAX_LAG + HISTORY {
             self.merge_lag();
         }
@@ -236,7 +236,52 @@ impl Monitors {
             monitor.backlog = Some(backlog);
             monitor.position = end;
         }
-        self.history.drain(..cut);
+        self.forget(cut);
+    }
+
+    /// Lets the first `count` commits of the history go.
+    fn forget(&mut self, count: usize) {
+        if let Some(last) = self.history.drain(..count).next_back() {
+            self.left_id = last.id;
+        }
+    }
+
+    /// What the monitor was told of, to go back to by [`rewind`](Self::rewind); `None` if there is
+    /// no way back from what it is told next.
+    pub fn position(&self, monitor: MonitorId) -> Option<u64> {
+        let monitor = self.monitors.get(&monitor)?;
+        monitor.backlog.is_none().then_some(monitor.position)
+    }
+
+    /// Makes the last `count` commits undone; monitors that were told of them are to be rewound.
+    /// False, with nothing done, if some of them have left the history.
+    pub fn take_back(&mut self, count: usize) -> bool {
+        let Some(left) = self.history.len().checked_sub(count) else {
+            return false;
+        };
+        self.history.truncate(left);
+        self.head -= count as u64;
+        for group in self.groups.values_mut() {
+            // Their numbers will be those of other commits.
+            group.told = None;
+            group.initial = None;
+        }
+        for monitor in self.monitors.values_mut() {
+            monitor.position = monitor.position.min(self.head);
+        }
+        true
+    }
+
+    /// Goes back to where a monitor was: what it was told since has not reached anybody.  False if
+    /// that has left the history.
+    pub fn rewind(&mut self, monitor: MonitorId, position: u64) -> bool {
+        let first = self.head - self.history.len() as u64 + 1;
+        let Some(monitor) = self.monitors.get_mut(&monitor) else {
+            // One that is gone wants to be told nothing.
+            return true;
+        };
+        monitor.position = monitor.position.min(position);
+        position + 1 >= first
     }
 
     /// Whether there are commits that the monitor was not told of (they may not concern it).

@@ -52,6 +52,12 @@ struct Story {
     told: BTreeMap<i64, bool>,
     /// Whether the database was converted.
     converted: bool,
+    /// The rows that the other client knows by its monitor, while it has one.
+    replica: Option<BTreeMap<String, i64>>,
+    /// All numbers that it ever knew of.
+    seen: BTreeSet<i64>,
+    /// How often it was disconnected.
+    disconnected: u32,
 }
 
 impl Story {
@@ -68,6 +74,9 @@ impl Story {
             asked: 0,
             told: BTreeMap::new(),
             converted: false,
+            replica: None,
+            seen: BTreeSet::new(),
+            disconnected: 0,
         }
     }
 
@@ -104,23 +113,66 @@ impl Story {
     fn listen(&mut self) {
         self.bench.server.run(self.bench.clock.now());
         for (client, output) in self.bench.server.take_outputs() {
+            if client == B {
+                self.watch(output);
+                continue;
+            }
             let Output::Send(Message::Reply { id, result }) = output else {
-                // A refused conversion; or the end of one who watches.
+                // A refused conversion.
                 let refused = matches!(output, Output::Send(Message::Error { .. }));
-                assert!(client == B || refused, "{output:?}");
+                assert!(refused, "{output:?}");
                 continue;
             };
             match id.as_integer() {
                 Some(-1) => self.converted = true,
                 Some(n) if n > 0 => {
                     let text = result.to_string();
-                    let is_there = text.contains("uuid");
-                    assert!(is_there || text.contains("I/O error"), "{text}");
+                    assert!(text.contains("uuid"), "{text}");
+                    let is_there = !text.contains("I/O error");
                     assert_eq!(self.told.insert(n, is_there), None, "{n} was told twice");
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Takes note of what the client that watches is told.
+    fn watch(&mut self, output: Output) {
+        let updates = match output {
+            Output::Send(Message::Reply { result, .. }) => {
+                self.replica = Some(BTreeMap::new());
+                result
+            }
+            Output::Send(Message::Notification { params, .. }) => {
+                params.as_array().expect("params")[1].clone()
+            }
+            Output::Disconnect => {
+                self.replica = None;
+                self.disconnected += 1;
+                return;
+            }
+            output => panic!("{output:?}"),
+        };
+        let updates = json::parse(updates.to_string().as_bytes()).expect("valid");
+        let replica = self.replica.as_mut().expect("a monitor");
+        let rows = updates.get("t").and_then(Json::as_object);
+        for (uuid, change) in rows.into_iter().flat_map(|rows| rows.iter()) {
+            let n = |which| change.get(which)?.get("n")?.as_integer();
+            if let Some(n) = n("new") {
+                self.seen.insert(n);
+                replica.insert(uuid.to_string(), n);
+            } else {
+                replica.remove(&uuid.to_string()).expect("a row to delete");
+            }
+        }
+    }
+
+    /// Lets the other client begin to watch, with a new connection.
+    fn begin_to_watch(&mut self) {
+        self.replica = None;
+        self.bench.server.disconnect(B);
+        self.bench.server.connect(B, false);
+        self.bench.request(B, "monitor", r#"["d","m",{"t":[{}]}]"#);
     }
 
     fn settle(&mut self) {
@@ -129,7 +181,7 @@ impl Story {
     }
 
     fn step(&mut self, dice: &mut Dice) {
-        match dice.below(12) {
+        match dice.below(13) {
             0 => self.disk.set_faults(SimFaults {
                 sync: dice.one_in(2),
                 cut: dice.one_in(2),
@@ -147,11 +199,13 @@ impl Story {
             4 => self.settle(),
             5 if !self.converted => self.convert(),
             6 => {
-                self.bench.server.disconnect(B);
-                self.bench.server.connect(B, false);
-                self.bench.request(B, "monitor", r#"["d","m",{"t":[{}]}]"#);
+                self.begin_to_watch();
             }
             7 | 8 => self.listen(),
+            9 => {
+                let backlogged = dice.one_in(2);
+                self.bench.server.set_backlogged(B, backlogged);
+            }
             _ => {
                 self.insert(dice.one_in(2));
             }
@@ -167,7 +221,14 @@ impl Story {
         self.settle();
         assert_eq!(self.told.get(&last), Some(&true), "it works again at once");
         assert_eq!(self.told.len() as i64, self.asked, "all were answered");
+        self.bench.server.set_backlogged(B, false);
+        self.listen();
         let there: BTreeSet<i64> = self.told.iter().filter(|t| *t.1).map(|t| *t.0).collect();
+        if let Some(replica) = &self.replica {
+            let known: BTreeSet<i64> = replica.values().copied().collect();
+            assert_eq!(known, there, "what the other client knows");
+        }
+        assert!(self.seen.is_subset(&there), "nobody saw what is not there");
         assert_eq!(reload(&self.disk.contents()), (self.converted, there));
     }
 }
@@ -222,4 +283,31 @@ fn a_full_disk_that_has_room_again_is_used_at_once() {
     story.settle();
     assert_eq!(story.told.get(&n), Some(&true));
     story.end();
+}
+
+#[test]
+fn who_watches_stays_connected_while_the_disk_is_full() {
+    let mut story = Story::new();
+    story.begin_to_watch();
+    story.insert(true);
+    story.settle();
+    // What is cut off is all that is done to the file.
+    story.disk.set_faults(SimFaults {
+        replace: true,
+        ..SimFaults::default()
+    });
+    story.disk.set_room(Some(70));
+    let before = story.disk.contents();
+    for together in 1..20 {
+        let numbers: Vec<i64> = (0..together).map(|_| story.insert(true)).collect();
+        story.settle();
+        for n in numbers {
+            assert_eq!(story.told.get(&n), Some(&false));
+        }
+        assert_eq!(story.disk.contents(), before);
+    }
+    story.disk.set_room(None);
+    story.end();
+    assert_eq!(story.disconnected, 0);
+    assert_eq!(story.replica.map(|rows| rows.len()), Some(2));
 }
