@@ -18,7 +18,8 @@ use crate::error::ErrorCode;
 use crate::message::{FlowMod, FlowModCommand, FlowModFlags, FlowStatsRequest};
 use crate::of10_match::normalize_and_log;
 
-pub(crate) use crate::action::{parse_table, put_table};
+pub use crate::action::parse_table;
+pub(crate) use crate::action::put_table;
 
 /// Why a flow cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

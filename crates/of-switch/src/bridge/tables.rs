@@ -2,7 +2,7 @@
 
 use net_flow::Field;
 use net_flow::field::{Access, Maskable};
-use of_wire::message::{Part, TableCaps, TableFeatures, TableMod, TableStats};
+use of_wire::message::{Part, TableCaps, TableFeatures, TableMod, TableStats, Vacancy};
 use of_wire::{Body, ErrorCode, Version};
 
 use crate::bridge::Bridge;
@@ -85,11 +85,10 @@ impl Bridge {
         let describe = |id: u8| {
             let settings = self.tables.settings(id);
             TableMod {
-                table: id,
-                miss: None,
                 eviction: Some(settings.is_some_and(|s| s.evict)),
                 eviction_flags: Some(EVICTION_FLAGS),
-                vacancy: None,
+                vacancy: Some(Vacancy::Off),
+                ..TableMod::of(id)
             }
         };
         let tables: Vec<TableMod> = (0..INTERNAL_TABLE).map(describe).collect();
@@ -112,7 +111,9 @@ impl Bridge {
             INTERNAL_TABLE => return Err(ErrorCode::OfptmfcEperm),
             id => id..id + 1,
         };
-        if request.vacancy.is_some() {
+        // What decides on eviction is the switch's own affair.
+        let flags = request.eviction_flags.unwrap_or(EVICTION_FLAGS);
+        if matches!(request.vacancy, Some(Vacancy::On { .. })) || flags != EVICTION_FLAGS {
             return Err(ErrorCode::OfptmfcBadConfig);
         }
         let miss = match request.miss {

@@ -38,8 +38,9 @@ pub use output::{
     CheckPktLarger, Controller, Enqueue, Output, OutputReg, OutputTrunc, reason_name,
 };
 pub use sample::{Sample, SampleDirection, SampleId};
+pub use text::parse_table;
+pub(crate) use text::put_table;
 pub use text::{ListError, Parser, action_names, put_actions};
-pub(crate) use text::{parse_table, put_table};
 
 use std::net::Ipv4Addr;
 

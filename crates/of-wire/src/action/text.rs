@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
 }
 
 /// The table that `s` numbers or names.
-pub(crate) fn parse_table(s: &str, names: &Names) -> Option<u8> {
+pub fn parse_table(s: &str, names: &Names) -> Option<u8> {
     if s.starts_with('-') {
         log::warn!(target: "ofp_table", "Negative value {s} is not a valid table number.");
         return None;

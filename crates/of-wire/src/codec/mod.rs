@@ -13,6 +13,7 @@ mod oxs;
 mod packet;
 mod port;
 mod table;
+mod table_config;
 
 pub use kind::Kind;
 use kind::{Class, ROWS, Row};
@@ -333,6 +334,10 @@ fn decode_body(head: Head<'_>, dialect: Dialect) -> Result<Body, ErrorCode> {
         Ok(body) => return Ok(body),
         Err(head) => head,
     };
+    let head = match table_config::decode(head)? {
+        Ok(body) => return Ok(body),
+        Err(head) => head,
+    };
     let head = match group::decode(head)? {
         Ok(body) => return Ok(body),
         Err(head) => head,
@@ -363,6 +368,7 @@ fn encode_body(out: &mut Vec<u8>, message: &Message, dialect: Dialect) {
         || packet::encode(&mut e, &message.body)
         || port::encode(&mut e, &message.body)
         || table::encode(&mut e, &message.body)
+        || table_config::encode(&mut e, &message.body)
         || group::encode(&mut e, &message.body)
         || bundle::encode(&mut e, &message.body);
 }

@@ -5,7 +5,7 @@ use net_flow::Field;
 use super::kind::Kind;
 use super::{Decoded, Encoder, Head};
 use crate::error::ErrorCode;
-use crate::message::{Body, Part, TableCaps, TableFeatures, TableMod, TableStats};
+use crate::message::{Body, Part, TableCaps, TableFeatures, TableStats};
 use crate::oxm::{pull_header, put_field_header};
 use crate::version::Version;
 use crate::wire::{OrCode, Put, Reader, text};
@@ -71,32 +71,8 @@ pub(super) fn decode(head: Head<'_>) -> Decoded<'_> {
                 Body::TableFeaturesRequest(Part { more, entries })
             }
         }
-        Kind::OfptTableMod if version < Version::V14 => {
-            let table = r.u8()?;
-            r.skip(3)?;
-            let config = r.u32()?;
-            Body::TableMod(decode_config(table, config, version)?)
-        }
         _ => return Ok(Err(head)),
     }))
-}
-
-fn decode_config(table: u8, config: u32, version: Version) -> Result<TableMod, ErrorCode> {
-    let miss = if version < Version::V13 {
-        match config & 3 {
-            3 => return Err(ErrorCode::OfptmfcBadConfig),
-            miss => Some(miss as u8),
-        }
-    } else {
-        None
-    };
-    Ok(TableMod {
-        table,
-        miss,
-        eviction: None,
-        eviction_flags: None,
-        vacancy: None,
-    })
 }
 
 type Stats = (TableFeatures, TableStats);
@@ -450,11 +426,6 @@ pub(super) fn encode(e: &mut Encoder<'_>, body: &Body) -> bool {
                 put_features(out, version, f)
             });
         }
-        Body::TableMod(m) if version < Version::V14 => e.message(Kind::OfptTableMod, |out| {
-            out.u8(m.table);
-            out.zeros(3);
-            out.u32(m.miss.map_or(0, u32::from));
-        }),
         _ => return false,
     }
     true

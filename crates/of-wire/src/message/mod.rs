@@ -25,7 +25,7 @@ pub use port::{
     PortConfig, PortDesc, PortFeatures, PortMod, PortState, PortStats, PortStatus,
     PortStatusReason, QueueStats,
 };
-pub use table::{TableCaps, TableFeatures, TableMod, TableStats};
+pub use table::{TableCaps, TableFeatures, TableMod, TableStats, Vacancy};
 
 use net_flow::PortNo;
 

@@ -72,6 +72,35 @@ pub struct TableMod {
     pub eviction: Option<bool>,
     /// `OFPTMPEF14_*` flags of eviction.
     pub eviction_flags: Option<u32>,
-    /// Vacancy events: thresholds down and up, in percent.
-    pub vacancy: Option<(u8, u8)>,
+    /// Vacancy events (OpenFlow 1.4).
+    pub vacancy: Option<Vacancy>,
+}
+
+impl TableMod {
+    /// Nothing said of a table.
+    pub const fn of(table: u8) -> Self {
+        Self {
+            table,
+            miss: None,
+            eviction: None,
+            eviction_flags: None,
+            vacancy: None,
+        }
+    }
+}
+
+/// Whether controllers are told when a table becomes full or has room again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vacancy {
+    /// They are not.
+    Off,
+    /// They are, at these shares of free room, in percent.
+    On {
+        /// Room has become less than this.
+        down: u8,
+        /// Room has become more than this.
+        up: u8,
+        /// The room at the moment; 0 in a request.
+        now: u8,
+    },
 }

@@ -6,6 +6,7 @@ mod group;
 mod packet;
 mod port;
 mod table;
+mod table_config;
 
 use std::fmt::Write;
 
@@ -235,7 +236,8 @@ fn put_body(out: &mut String, m: &Message, kind: Kind, bytes: &[u8], style: Styl
             let _ = config::put(out, body, m.version, bytes, style)
                 || port::put(out, body, style)
                 || group::put(out, body, m.version, style.names)
-                || table::put(out, body, m.version, style.names);
+                || table::put(out, body, m.version)
+                || table_config::put(out, body, style.names);
         }
     }
 }

@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use net_flow::{Field, Names};
+use net_flow::Field;
 
-use crate::message::{Body, TableCaps, TableFeatures, TableMod, TableStats};
-use crate::text::put_table;
+use crate::message::{Body, TableCaps, TableFeatures, TableStats};
 use crate::version::Version;
 
 /// Actions of OpenFlow 1.1 and later by number, in the order in which they are listed.
@@ -390,19 +389,6 @@ impl Printer<'_> {
     }
 }
 
-fn put_table_mod(out: &mut String, m: &TableMod, names: &Names) {
-    if m.table == 255 {
-        out.push_str(" table_id: ALL_TABLES");
-    } else {
-        out.push_str(" table_id=");
-        put_table(out, m.table, names);
-    }
-    if let Some(miss) = m.miss {
-        let name = ["controller", "continue", "drop"][usize::from(miss.min(2))];
-        let _ = write!(out, ", flow_miss_config={name}");
-    }
-}
-
 /// The text of table features that came in any number of messages.
 pub fn table_features_text(tables: &[TableFeatures], version: Version) -> String {
     let mut out = String::new();
@@ -420,7 +406,7 @@ pub fn table_features_text(tables: &[TableFeatures], version: Version) -> String
     out
 }
 
-pub(super) fn put(out: &mut String, body: &Body, version: Version, names: &Names) -> bool {
+pub(super) fn put(out: &mut String, body: &Body, version: Version) -> bool {
     let mut printer = Printer {
         out,
         version,
@@ -444,7 +430,6 @@ pub(super) fn put(out: &mut String, body: &Body, version: Version, names: &Names
             }
             printer.finish();
         }
-        Body::TableMod(m) => put_table_mod(out, m, names),
         _ => return false,
     }
     true

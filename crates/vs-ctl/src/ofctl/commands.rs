@@ -2,7 +2,7 @@
 
 use super::{
     Ctl, Outcome, compose, conntrack, debug, diff, dump, fatal, flows, groups, monitor, packet_out,
-    ports, probe,
+    ports, probe, tables,
 };
 
 /// A command: what it is called, what it takes, and how it is carried out.
@@ -38,7 +38,7 @@ commands! {
     "dump-desc" Some("switch"), 1, 1, false, dump::desc;
     "dump-tables" Some("switch"), 1, 1, false, dump::tables;
     "dump-table-features" Some("switch"), 1, 1, false, dump::table_features;
-    "dump-table-desc" Some("switch"), 1, 1, false, not_yet;
+    "dump-table-desc" Some("switch"), 1, 1, false, tables::desc;
     "dump-flows" Some("switch"), 1, 2, false, dump::flows;
     "dump-aggregate" Some("switch"), 1, 2, false, dump::aggregate;
     "queue-stats" Some("switch [port [queue]]"), 1, 3, false, ports::queue_stats;
@@ -62,7 +62,7 @@ commands! {
     "dump-ports" Some("switch [port]"), 1, 2, false, ports::stats;
     "dump-ports-desc" Some("switch [port]"), 1, 2, false, ports::desc;
     "mod-port" Some("switch iface act"), 3, 3, true, ports::modify;
-    "mod-table" Some("switch mod"), 3, 3, true, not_yet;
+    "mod-table" Some("switch mod"), 3, 3, true, tables::modify;
     "get-frags" Some("switch"), 1, 1, false, ports::get_frags;
     "set-frags" Some("switch frag_mode"), 2, 2, true, ports::set_frags;
     "probe" Some("target"), 1, 1, false, probe::probe;

@@ -15,6 +15,7 @@ mod options;
 mod packet_out;
 mod ports;
 mod probe;
+mod tables;
 
 use std::collections::HashMap;
 use std::fmt::Display;
