@@ -2,6 +2,7 @@
 //! way of those that it does not.
 
 use std::fs::OpenOptions;
+use std::io::{Error, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -86,19 +87,28 @@ fn run_directory() -> Result<String, String> {
     if !dir.is_dir() {
         return match std::fs::create_dir_all(&dir) {
             Ok(()) => Ok(format!("{shown} (made)")),
-            Err(error) => Err(format!("{shown}: {error}; set OVS_RUNDIR")),
+            Err(error) => {
+                let why = base::errno_text(&error);
+                Err(format!("{shown}: {why}; set OVS_RUNDIR"))
+            }
         };
     }
     rustix::fs::access(&dir, rustix::fs::Access::WRITE_OK)
         .map(|()| shown.to_string())
-        .map_err(|error| format!("{shown}: {error}; set OVS_RUNDIR"))
+        .map_err(|error| {
+            let why = base::errno_text(&error.into());
+            format!("{shown}: {why}; set OVS_RUNDIR")
+        })
 }
 
 fn packet_sockets() -> Result<String, String> {
     use rustix::net::{AddressFamily, SocketType, socket};
     socket(AddressFamily::PACKET, SocketType::RAW, None)
         .map(|_| "packet sockets with virtio-net headers".to_string())
-        .map_err(|error| format!("packet sockets: {error} (needs CAP_NET_RAW)"))
+        .map_err(|error| {
+            let why = base::errno_text(&error.into());
+            format!("packet sockets: {why} (needs CAP_NET_RAW)")
+        })
 }
 
 fn taps() -> Result<String, String> {
@@ -108,15 +118,24 @@ fn taps() -> Result<String, String> {
         .write(true)
         .open(path)
         .map(|_| path.display().to_string())
-        .map_err(|error| format!("{}: {error} (try: modprobe tun)", path.display()))
+        .map_err(|error| format!("{}: {}", path.display(), with_advice(&error, "tun")))
+}
+
+/// An error of what module `module` provides, with what to do about it.
+fn with_advice(error: &Error, module: &str) -> String {
+    let advice = match error.kind() {
+        ErrorKind::PermissionDenied => "run as root".to_owned(),
+        _ => format!("try: modprobe {module}"),
+    };
+    format!("{} ({advice})", base::errno_text(error))
 }
 
 fn kernel_datapath() -> Result<String, String> {
     match dp_kernel::find_module() {
         Ok(()) => Ok("module openvswitch; bridges without a datapath_type get this one".into()),
         Err(error) => Err(format!(
-            "module openvswitch: {} (try: modprobe openvswitch); bridges get the userspace datapath",
-            base::errno_text(&error)
+            "module openvswitch: {}; bridges get the userspace datapath",
+            with_advice(&error, "openvswitch")
         )),
     }
 }
@@ -130,5 +149,23 @@ fn open_files() -> Result<String, String> {
         )),
         Some(files) => Ok(format!("at most {files}")),
         None => Ok("no limit".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_fits_the_reason() {
+        for (number, text) in [
+            (1, "Operation not permitted (run as root)"),
+            (13, "Permission denied (run as root)"),
+            (2, "No such file or directory (try: modprobe tun)"),
+            (19, "No such device (try: modprobe tun)"),
+        ] {
+            let error = Error::from_raw_os_error(number);
+            assert_eq!(with_advice(&error, "tun"), text);
+        }
     }
 }

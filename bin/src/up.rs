@@ -3,8 +3,8 @@
 //! over an in-memory stream.  What ends either ends both, the switch first.
 
 use std::ffi::OsString;
-use std::io::{empty, sink};
-use std::path::PathBuf;
+use std::io::{ErrorKind, empty, sink};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base::Dirs;
@@ -51,11 +51,9 @@ fn parse_args(args: &[OsString], dirs: &Dirs) -> Result<PathBuf, String> {
 }
 
 fn start(process: &Process, file: PathBuf) -> Result<ExitCode, String> {
-    for folder in [Some(process.dirs.run.as_path()), file.parent()]
-        .into_iter()
-        .flatten()
-    {
-        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    provide(&process.dirs.run, "set OVS_RUNDIR")?;
+    if let Some(folder) = file.parent().filter(|f| !f.as_os_str().is_empty()) {
+        provide(folder, "set OVS_DBDIR, or name another file with --db")?;
     }
     let database = start_database(process, &file)?;
     initialize(process)?;
@@ -65,7 +63,27 @@ fn start(process: &Process, file: PathBuf) -> Result<ExitCode, String> {
     Ok(status)
 }
 
-fn start_database(process: &Process, file: &std::path::Path) -> Result<Embedded, String> {
+/// Makes a folder, if it is not there, in which files can be made.
+///
+/// # Errors
+/// It cannot be had: why, and what else could be done.
+fn provide(folder: &Path, otherwise: &str) -> Result<(), String> {
+    let writable = || {
+        std::fs::create_dir_all(folder)?;
+        let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        Ok(rustix::fs::access(folder, access)?)
+    };
+    writable().map_err(|error: std::io::Error| {
+        let why = base::errno_text(&error);
+        let shown = folder.display();
+        match error.kind() {
+            ErrorKind::PermissionDenied => format!("{shown}: {why}; run as root, or {otherwise}"),
+            _ => format!("{shown}: {why}; {otherwise}"),
+        }
+    })
+}
+
+fn start_database(process: &Process, file: &Path) -> Result<Embedded, String> {
     let logger = Logger::new("ovsdb-server", &process.clock, DATABASE_MODULES);
     let socket = process.dirs.in_run("db.sock");
     let args = [

@@ -8,6 +8,7 @@ mod database_clients;
 mod datapaths;
 mod detach;
 mod foreign;
+mod hardships;
 mod hosts;
 mod killed_server;
 mod megaflows;
