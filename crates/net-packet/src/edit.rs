@@ -172,7 +172,8 @@ pub fn set_ipv6(packet: &mut Packet, fields: &Ipv6Fields) {
     };
     let old = *header.bytes();
     let mut new = old;
-    let first = 6 << 28 | u32::from(fields.class) << 20 | fields.label & 0xf_ffff;
+    let version = header.version_class_label() >> 28;
+    let first = version << 28 | u32::from(fields.class) << 20 | fields.label & 0xf_ffff;
     new[..4].copy_from_slice(&first.to_be_bytes());
     new[7] = fields.hop_limit;
     new[8..24].copy_from_slice(&fields.src.octets());
@@ -312,17 +313,18 @@ pub fn set_nd_option_type(packet: &mut Packet, new: u8) {
     }
 }
 
-/// The IPv4 header at the network layer.
+/// The IPv4 header at the network layer.  Its version is not looked at: the Ethernet type alone
+/// says what it is, to a flow and to whoever changes what that flow matched.
 fn ipv4(packet: &Packet) -> Option<(usize, Ipv4<'_>)> {
     let l3 = usize::from(packet.layers.l3?);
     let header = Ipv4::new(packet.tail_from(l3))?;
-    (header.version() == 4).then_some((l3, header))
+    Some((l3, header))
 }
 
 fn ipv6(packet: &Packet) -> Option<(usize, Ipv6<'_>)> {
     let l3 = usize::from(packet.layers.l3?);
     let header = Ipv6::new(packet.tail_from(l3))?;
-    (header.version_class_label() >> 28 == 6).then_some((l3, header))
+    Some((l3, header))
 }
 
 /// The transport layer with the padding behind it, if at least `len` bytes of it are there
@@ -338,11 +340,14 @@ fn l4(packet: &Packet, len: usize) -> Option<(usize, &[u8])> {
 
 /// Where the transport checksum that covers the addresses stands.
 fn upper_checksum(packet: &Packet, proto: u8) -> Option<usize> {
-    let (l4, bytes) = l4(packet, Icmp::LEN)?;
     match proto {
-        ip_proto::TCP if bytes.len() >= Tcp::LEN => Some(l4 + 16),
-        ip_proto::UDP if bytes[6..8] != [0, 0] || is_partial(packet, l4 + 6) => Some(l4 + 6),
-        ip_proto::ICMPV6 => Some(l4 + 2),
+        ip_proto::TCP => l4(packet, Tcp::LEN).map(|(l4, _)| l4 + 16),
+        ip_proto::UDP => {
+            let (l4, bytes) = l4(packet, Udp::LEN)?;
+            let has = bytes[6..8] != [0, 0] || is_partial(packet, l4 + 6);
+            has.then_some(l4 + 6)
+        }
+        ip_proto::ICMPV6 => l4(packet, Icmp::LEN).map(|(l4, _)| l4 + 2),
         _ => None,
     }
 }
@@ -446,6 +451,47 @@ mod tests {
         packet
     }
 
+    /// What a flow matched by its Ethernet type is changed as that flow says, odd as it may be.
+    #[test]
+    fn headers_of_any_version_are_changed_and_keep_it() {
+        for version in 0..16u8 {
+            let mut packet = tcp4();
+            packet.data_mut()[14] = version << 4 | 5;
+            let fields = Ipv4Fields {
+                src: Ipv4Addr::new(192, 0, 2, 1),
+                dst: Ipv4Addr::new(192, 0, 2, 2),
+                tos: 4,
+                ttl: 9,
+            };
+            set_ipv4(&mut packet, &fields);
+            let header = Ipv4::new(&packet.data()[14..]).unwrap();
+            assert_eq!(
+                (header.version(), header.tos(), header.ttl()),
+                (version, 4, 9)
+            );
+            assert_eq!((header.src(), header.dst()), (fields.src, fields.dst));
+
+            let mut frame = vec![0; 14];
+            frame.extend([version << 4 | 1, 2, 3, 4, 0, 0, 59, 64]);
+            frame.extend([0; 32]);
+            let mut packet = Packet::from_frame(&frame);
+            packet.layers.l3 = Some(14);
+            let fields = Ipv6Fields {
+                src: Ipv6Addr::LOCALHOST,
+                dst: Ipv6Addr::LOCALHOST,
+                proto: 59,
+                class: 0xab,
+                label: 0xc_def0,
+                hop_limit: 7,
+            };
+            set_ipv6(&mut packet, &fields);
+            let header = Ipv6::new(&packet.data()[14..]).unwrap();
+            let first = u32::from(version) << 28 | 0xabc_def0;
+            assert_eq!(header.version_class_label(), first);
+            assert_eq!((header.src(), header.hop_limit()), (fields.src, 7));
+        }
+    }
+
     #[test]
     fn a_header_that_runs_into_the_padding_is_none() {
         for padding in 0..64 {
@@ -454,6 +500,17 @@ mod tests {
             let before = packet.data().to_vec();
             set_tcp_ports(&mut packet, 1, 2);
             assert_eq!(packet.data() == before, padding > 4, "{padding}");
+            // Nor is what would be its checksum adjusted to other addresses.
+            let fields = Ipv4Fields {
+                src: Ipv4Addr::new(192, 0, 2, 1),
+                dst: Ipv4Addr::new(192, 0, 2, 2),
+                tos: 0,
+                ttl: 64,
+            };
+            let before = packet.data().to_vec();
+            set_ipv4(&mut packet, &fields);
+            let same = packet.data()[34..] == before[34..];
+            assert_eq!(same, padding > 4, "{padding}");
             let mut packet = tcp4();
             packet.layers.padding = padding;
             set_sctp_ports(&mut packet, 1, 2);
