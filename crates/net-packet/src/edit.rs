@@ -128,7 +128,8 @@ pub fn set_ipv4(packet: &mut Packet, fields: &Ipv4Fields) {
         return;
     };
     let old = *header.bytes();
-    let upper = upper_checksum(packet, header.proto());
+    let proto = header.proto();
+    let upper = upper_checksum(packet, proto);
     let addresses = [fields.src.octets(), fields.dst.octets()].concat();
     let mut new = old;
     new[1] = fields.tos;
@@ -144,7 +145,7 @@ pub fn set_ipv4(packet: &mut Packet, fields: &Ipv4Fields) {
     if old[12..] != new[12..]
         && let Some(at) = upper
     {
-        update_checksum(packet, at, &old[12..], &new[12..]);
+        update_upper(packet, proto, at, &old[12..], &new[12..]);
     }
 }
 
@@ -186,7 +187,7 @@ pub fn set_ipv6(packet: &mut Packet, fields: &Ipv6Fields) {
     if let Some(at) = upper {
         let end = if routed { 24 } else { 40 };
         if old[8..end] != new[8..end] {
-            update_checksum(packet, at, &old[8..end], &new[8..end]);
+            update_upper(packet, fields.proto, at, &old[8..end], &new[8..end]);
         }
     }
 }
@@ -352,6 +353,16 @@ fn upper_checksum(packet: &Packet, proto: u8) -> Option<usize> {
     }
 }
 
+/// As [`update_checksum`], of the transport protocol `proto`: a UDP checksum of zero would say that
+/// there is none (RFC 768).
+fn update_upper(packet: &mut Packet, proto: u8, at: usize, old: &[u8], new: &[u8]) {
+    update_checksum(packet, at, old, new);
+    let is_zero = packet.data().get(at..at + 2) == Some(&[0, 0]);
+    if proto == ip_proto::UDP && is_zero && !is_partial(packet, at) {
+        put(packet, at, &[0xff, 0xff]);
+    }
+}
+
 /// Whether the checksum at `at` is still to be computed.
 fn is_partial(packet: &Packet, at: usize) -> bool {
     match packet.offload.checksum {
@@ -490,6 +501,32 @@ mod tests {
             assert_eq!(header.version_class_label(), first);
             assert_eq!((header.src(), header.hop_limit()), (fields.src, 7));
         }
+    }
+
+    #[test]
+    fn no_change_of_addresses_takes_the_checksum_of_udp_away() {
+        let mut frame = vec![0; 14];
+        frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, ip_proto::UDP, 0, 0]);
+        frame.extend([0; 8]);
+        frame.extend([0, 80, 0, 80, 0, 8, 0x12, 0x34]);
+        let mut packet = Packet::from_frame(&frame);
+        packet.layers.l3 = Some(14);
+        packet.layers.l4 = Some(34);
+        let mut all_ones = 0;
+        for low in 0..=u16::MAX {
+            let [c, d] = low.to_be_bytes();
+            let fields = Ipv4Fields {
+                src: Ipv4Addr::new(10, 0, 0, 1),
+                dst: Ipv4Addr::new(10, 0, c, d),
+                tos: 0,
+                ttl: 64,
+            };
+            set_ipv4(&mut packet, &fields);
+            let checksum = Udp::new(&packet.data()[34..]).unwrap().checksum();
+            assert_ne!(checksum, 0, "{}", fields.dst);
+            all_ones += u32::from(checksum == 0xffff);
+        }
+        assert!(all_ones > 0);
     }
 
     #[test]
