@@ -1,7 +1,8 @@
-//! The format of the standalone log file.
+//! The format of log files.
 //!
 //! A record is a header line, `OVSDB JSON LENGTH SHA1`, and LENGTH bytes of JSON text that
-//! end in a line feed and have that SHA-1 sum.  The first record is the schema.
+//! end in a line feed and have that SHA-1 sum.  The first record of a standalone database is the
+//! schema.  A clustered database's file has `CLUSTER` in the place of `JSON`, and other records.
 
 use std::io::{self, BufRead, Read};
 
@@ -11,20 +12,30 @@ use sha1::{Digest, Sha1};
 
 /// The word that standalone databases' records begin with.
 pub const STANDALONE: &str = "OVSDB JSON";
-/// The word that clustered databases' records begin with.
-pub const CLUSTERED: &str = "CLUSTER";
 
 /// Longest header line that is read: enough for any length.
 const MAX_HEADER: usize = 128;
 
-/// A record as it stands in the file.
+/// What the records of a clustered database's file begin with.
+const CLUSTERED_RECORD: &str = "OVSDB CLUSTER";
+
+/// A record as it stands in a standalone database's file.
 pub fn frame(json_text: &str) -> Vec<u8> {
+    frame_as(STANDALONE, json_text)
+}
+
+/// A record as it stands in a clustered database's file.
+pub fn frame_clustered(json_text: &str) -> Vec<u8> {
+    frame_as(CLUSTERED_RECORD, json_text)
+}
+
+fn frame_as(word: &str, json_text: &str) -> Vec<u8> {
     let mut sha = Sha1::new();
     sha.update(json_text.as_bytes());
     sha.update(b"\n");
     let length = json_text.len() + 1;
     let sum = hex(&sha.finalize());
-    let mut out = format!("{STANDALONE} {length} {sum}\n").into_bytes();
+    let mut out = format!("{word} {length} {sum}\n").into_bytes();
     out.extend_from_slice(json_text.as_bytes());
     out.push(b'\n');
     out
@@ -41,16 +52,27 @@ pub struct LogReader<R> {
     input: R,
     offset: u64,
     failed: bool,
+    /// What records begin with.
+    word: &'static str,
 }
 
 impl<R: BufRead> LogReader<R> {
-    /// Reads from the beginning of `input`; `name` is the file's in errors.
+    /// Reads a standalone database from the beginning of `input`; `name` is the file's in errors.
     pub fn new(name: impl Into<String>, input: R) -> Self {
         Self {
             name: name.into(),
             input,
             offset: 0,
             failed: false,
+            word: STANDALONE,
+        }
+    }
+
+    /// Reads a clustered database.
+    pub fn clustered(name: impl Into<String>, input: R) -> Self {
+        Self {
+            word: CLUSTERED_RECORD,
+            ..Self::new(name, input)
         }
     }
 
@@ -84,8 +106,14 @@ impl<R: BufRead> LogReader<R> {
             .read_until(b'\n', &mut header)
             .map_err(|e| io_error(&e, "error reading header", self.offset))?;
         if self.offset == 0 {
+            let is_clustered = self.word == CLUSTERED_RECORD;
             match word_of(&header, name)? {
-                Word::Standalone => {}
+                Word::Standalone if !is_clustered => {}
+                Word::Clustered if is_clustered => {}
+                Word::Standalone => {
+                    let details = format!("{name}: cannot identify file type");
+                    return Err(Error::general(details));
+                }
                 Word::Clustered => {
                     return Err(Error::general(format!(
                         "{name}: cannot apply this operation to clustered database file"
@@ -96,7 +124,7 @@ impl<R: BufRead> LogReader<R> {
         if header.is_empty() {
             return Ok(None);
         }
-        let Some((length, sum)) = parse_header(&header, STANDALONE) else {
+        let Some((length, sum)) = parse_header(&header, self.word) else {
             let line = String::from_utf8_lossy(&header);
             let line = line.trim_end_matches('\n');
             return Err(Error::new(
@@ -173,7 +201,7 @@ fn word_of(header: &[u8], name: &str) -> Result<Word> {
         unknown("cannot identify file type")
     } else if parse_header(header, STANDALONE).is_some() {
         Ok(Word::Standalone)
-    } else if parse_header(header, &format!("OVSDB {CLUSTERED}")).is_some() {
+    } else if parse_header(header, CLUSTERED_RECORD).is_some() {
         Ok(Word::Clustered)
     } else if is_header(header) {
         unknown("cannot identify file type")

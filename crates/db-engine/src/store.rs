@@ -50,6 +50,18 @@ pub fn identify(path: &Path, shown: &str) -> Result<log_file::Word> {
     log_file::identify(shown, BufReader::new(file))
 }
 
+/// A reader of the records of one server's file of a clustered database.
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn clustered_records(path: &Path, shown: &str) -> Result<LogReader<BufReader<File>>> {
+    let file = File::open(path).map_err(|error| open_failed(shown, &error))?;
+    Ok(LogReader::clustered(
+        shown,
+        BufReader::with_capacity(1 << 16, file),
+    ))
+}
+
 /// Reads only the schema of a database file.
 ///
 /// # Errors

@@ -375,14 +375,18 @@ impl Raft {
             self.take_servers_from_log(log::Level::Debug);
             self.take_election_timer_from_log();
             if !self.servers.contains_key(&self.sid) {
-                if self.log.ever_names(self.sid) {
+                let is_member = self.log.servers_at(self.commit_index).contains(self.sid);
+                if self.log.ever_names(self.sid) && !is_member {
                     return Err(Error::general("server does not belong to cluster"));
                 }
-                // It ended while it was joining, after it had the snapshot.
-                let servers = self.servers.values();
-                self.remote_addresses = servers.map(|s| Arc::clone(&s.address)).collect();
-                self.joining = true;
-                self.join_timeout = now + JOIN_INTERVAL;
+                // That it was removed may turn out not to be committed.
+                if !is_member {
+                    // It ended while it was joining, after it had the snapshot.
+                    let servers = self.servers.values();
+                    self.remote_addresses = servers.map(|s| Arc::clone(&s.address)).collect();
+                    self.joining = true;
+                    self.join_timeout = now + JOIN_INTERVAL;
+                }
             } else if self.servers.len() == 1 {
                 self.start_election(false, false);
             }

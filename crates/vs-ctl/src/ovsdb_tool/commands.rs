@@ -16,7 +16,7 @@ use crate::{Env, Exit};
 
 type Outcomes = Result<Exit, String>;
 
-fn text(error: Error) -> String {
+pub(super) fn text(error: Error) -> String {
     error.to_string()
 }
 
@@ -55,13 +55,9 @@ pub(super) fn create(_: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
     Ok(Exit::SUCCESS)
 }
 
-fn lock_file(path: &Path, shown: &str) -> Result<std::fs::File, String> {
+pub(super) fn lock_file(path: &Path, shown: &str) -> Result<std::fs::File, String> {
     lock(path, false)
         .map_err(|error| Error::io(&error, format!("{shown}: failed to lock lockfile")).to_string())
-}
-
-pub(super) fn no_clusters(_: &mut Env<'_>, _: &Call<'_>) -> Outcomes {
-    Err("clustered databases are not supported yet".to_owned())
 }
 
 /// Writes a whole database: in the place of `path`, or as the new file that argument
@@ -154,6 +150,12 @@ fn of_schema(env: &mut Env<'_>, call: &Call<'_>, tell: fn(&DatabaseSchema) -> &s
 }
 
 pub(super) fn db_name(env: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
+    let (path, shown) = call.db(0);
+    if kind_of(call)? == Word::Clustered {
+        let header = super::cluster::header(&path, &shown)?;
+        env.print(format!("{}\n", header.name));
+        return Ok(Exit::SUCCESS);
+    }
     of_db(env, call, |schema| &schema.name)
 }
 
@@ -181,13 +183,6 @@ pub(super) fn schema_cksum(env: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
 fn kind_of(call: &Call<'_>) -> Result<Word, String> {
     let (path, shown) = call.db(0);
     store::identify(&path, &shown).map_err(text)
-}
-
-pub(super) fn not_clustered(_: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
-    match kind_of(call)? {
-        Word::Clustered => Err("clustered databases are not supported yet".to_owned()),
-        Word::Standalone => Err(format!("{}: not a clustered database", call.args[0])),
-    }
 }
 
 fn yes_or_no(yes: bool) -> Exit {

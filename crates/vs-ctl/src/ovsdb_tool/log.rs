@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use base::WallTime;
+use db_engine::log_file::Word;
 use db_engine::{read_record, store};
 use db_model::{DatabaseSchema, Datum, SizeCheck, Uuid};
 use json::{Json, Object};
@@ -11,10 +12,14 @@ use super::Call;
 use crate::{Env, Exit};
 
 /// What is known of rows as the log goes on: their names.
-type Names = HashMap<(usize, Uuid), String>;
+pub(super) type Names = HashMap<(usize, Uuid), String>;
 
 pub(super) fn show(env: &mut Env<'_>, call: &Call<'_>) -> Result<Exit, String> {
     let (path, shown) = call.db(0);
+    let kind = store::identify(&path, &shown).map_err(|error| error.to_string())?;
+    if kind == Word::Clustered {
+        return super::cluster_log::show(env, call, &path, &shown);
+    }
     let mut reader = store::records(&path, &shown).map_err(|error| error.to_string())?;
     let mut schema: Option<DatabaseSchema> = None;
     let mut names = Names::new();
@@ -38,46 +43,39 @@ pub(super) fn show(env: &mut Env<'_>, call: &Call<'_>) -> Result<Exit, String> {
                 env.print("\n");
             }
             Some(schema) => {
-                show_transaction(env, &json, schema, &mut names, call.settings.more)?;
+                let text = describe_record(&json, schema, &mut names, call.settings.more);
+                env.print(text.map_err(|error| error.to_string())?);
+                env.print("\n");
             }
         }
     }
 }
 
-fn show_transaction(
-    env: &mut Env<'_>,
+/// Date, comment and, if `more` says so, rows of a record.
+pub(super) fn describe_record(
     json: &Json,
     schema: &DatabaseSchema,
     names: &mut Names,
     more: u32,
-) -> Result<(), String> {
+) -> db_model::Result<String> {
     let mut rows = String::new();
     let record = read_record(schema, json, |record, table, uuid, columns| {
-        let text = describe_row(
-            schema,
-            table,
-            uuid,
-            columns,
-            record.is_difference,
-            names,
-            more,
-        );
-        rows.push_str(&text);
+        let is_difference = record.is_difference;
+        rows += &describe_row(schema, table, uuid, columns, is_difference, names, more);
         Ok(())
-    })
-    .map_err(|error| error.to_string())?;
+    })?;
+    let mut text = String::new();
     if let Some(date) = record.date {
-        env.print(format!(" {}", date_text(date)));
+        text += &format!(" {}", date_text(date));
     }
     if let Some(comment) = record.comment {
-        env.print(format!(" \"{comment}\""));
+        text += &format!(" \"{comment}\"");
     }
-    env.print("\n");
-    if more > 0 {
-        env.print(rows);
-        env.print("\n");
+    if more > 0 && !rows.is_empty() {
+        text.push('\n');
+        text += &rows;
     }
-    Ok(())
+    Ok(text)
 }
 
 fn describe_row(

@@ -1,5 +1,8 @@
 //! `ovsdb-tool`: works on database files.
 
+mod check_cluster;
+mod cluster;
+mod cluster_log;
 pub(crate) mod commands;
 mod log;
 mod options;
@@ -50,19 +53,13 @@ impl Call<'_> {
 
 const COMMANDS: [Command; 25] = [
     Command::new("create", "[db [schema]]", 0, 2, commands::create),
-    Command::new(
-        "create-cluster",
-        "db contents local",
-        3,
-        3,
-        commands::no_clusters,
-    ),
+    Command::new("create-cluster", "db contents local", 3, 3, cluster::create),
     Command::new(
         "join-cluster",
         "db name local remote...",
         4,
         usize::MAX,
-        commands::no_clusters,
+        cluster::join,
     ),
     Command::new("compact", "[db [dst]]", 0, 2, commands::compact),
     Command::new("convert", "[db [schema [dst]]]", 0, 3, commands::convert),
@@ -70,9 +67,9 @@ const COMMANDS: [Command; 25] = [
     Command::new("db-name", "[db]", 0, 1, commands::db_name),
     Command::new("db-version", "[db]", 0, 1, commands::db_version),
     Command::new("db-cksum", "[db]", 0, 1, commands::db_cksum),
-    Command::new("db-cid", "db", 1, 1, commands::not_clustered),
-    Command::new("db-sid", "db", 1, 1, commands::not_clustered),
-    Command::new("db-local-address", "db", 1, 1, commands::not_clustered),
+    Command::new("db-cid", "db", 1, 1, cluster::cid),
+    Command::new("db-sid", "db", 1, 1, cluster::sid),
+    Command::new("db-local-address", "db", 1, 1, cluster::local_address),
     Command::new("db-is-clustered", "db", 1, 1, commands::is_clustered),
     Command::new("db-is-standalone", "db", 1, 1, commands::is_standalone),
     Command::new("schema-name", "[schema]", 0, 1, commands::schema_name),
@@ -86,7 +83,7 @@ const COMMANDS: [Command; 25] = [
         "db...",
         1,
         usize::MAX,
-        commands::no_clusters,
+        check_cluster::check,
     ),
     Command::new(
         "compare-versions",
@@ -102,7 +99,7 @@ const COMMANDS: [Command; 25] = [
         "db clusterdb",
         2,
         2,
-        commands::no_clusters,
+        cluster::to_standalone,
     ),
 ];
 

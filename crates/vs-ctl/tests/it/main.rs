@@ -1,5 +1,6 @@
 //! The tools against a database server in this process.
 
+mod cluster_files;
 mod server;
 mod vsctl;
 mod vtep_ctl;

@@ -134,6 +134,9 @@ impl World {
         }
         self.checks.rewound(number, node.file.durable());
         node.start(now, &self.checks);
+        if node.gone {
+            return;
+        }
         let sid = node.sid;
         for other in 0..self.nodes.len() {
             let peer = self.nodes[other].sid;

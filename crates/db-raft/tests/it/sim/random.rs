@@ -138,13 +138,15 @@ fn recover(world: &mut World) {
     for number in members {
         let before = world.checks.successes;
         let mut tries = 0;
-        while world.checks.successes == before {
+        // It may be about to leave.
+        while world.checks.successes == before && !world.nodes[number].gone {
             world.propose(number);
             world.pass(200);
             tries += 1;
             assert!(
                 tries < 200,
-                "seed {seed}: nothing can be written by way of {number}"
+                "seed {seed}: nothing can be written by way of {number}:\n{}",
+                world.describe()
             );
         }
     }
