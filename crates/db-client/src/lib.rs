@@ -1,6 +1,7 @@
 //! A replica of a remote database, typed from its schema, and a transaction builder.
 //!
-//! [`Client`] is the protocol without input or output; [`Replica`] is what it knows of the
+//! [`Follower`] is the protocol of who follows a database, without input or output, whatever is
+//! done with its contents; [`Client`] keeps them and commits transactions; [`Replica`] is what it knows of the
 //! database, with the rows that changed; [`Transaction`] gathers changes.  [`table!`]
 //! gives a program typed access to the columns that it uses; [`Remote`] is a client with its
 //! connection.
@@ -9,6 +10,7 @@
 mod changes;
 mod client;
 mod encode;
+mod follower;
 mod interest;
 mod layout;
 mod remote;
@@ -19,8 +21,9 @@ mod transaction;
 mod typed;
 
 pub use changes::{Changes, Columns, TableChanges};
-pub use client::{Client, Request, Ticket};
+pub use client::{Client, Ticket};
 pub use encode::{Outcome, Success};
+pub use follower::{Contents, Follower, Form, Request, Step};
 pub use interest::Interest;
 pub use layout::{ColumnId, ColumnLayout, Layout, TableId, TableLayout};
 pub use remote::Remote;

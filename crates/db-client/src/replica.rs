@@ -7,6 +7,7 @@ use db_model::{Datum, SizeCheck, Uuid};
 use json::{Json, Object};
 
 use crate::changes::{Changes, Columns, TableChanges};
+use crate::follower::Form;
 use crate::{ColumnId, Interest, Layout, TableId};
 
 /// A row: the values of the columns that the client wants.
@@ -118,15 +119,6 @@ impl TableReplica {
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
-}
-
-/// How an update tells of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// `<table-updates>` of RFC 7047, section 4.1.6: old and new rows.
-    Full,
-    /// `<table-updates2>`: initial, insert, delete, modify with differences.
-    Differences,
 }
 
 /// The copy of a database.

@@ -61,12 +61,13 @@ impl Transaction<'_> {
 
     /// Forgets rows that are what they were, so that they keep their version.
     fn drop_unchanged(&mut self) {
+        let first = VERSION_COLUMN + usize::from(!self.has_versions);
         for (table, touched) in self.touched.iter_mut().enumerate() {
             let rows = &mut self.db.tables[table].rows;
             touched.retain(|uuid, old| match (old.as_ref(), rows.get_mut(uuid)) {
                 (None, None) => false,
                 (Some(old), Some(new)) => {
-                    let own = VERSION_COLUMN + 1..;
+                    let own = first..;
                     let same =
                         Arc::ptr_eq(old, new) || old.fields()[own.clone()] == new.fields()[own];
                     if same {

@@ -7,6 +7,7 @@ use json::Json;
 use crate::changes::Changes;
 use crate::database::Database;
 use crate::operations::{Operation, Step};
+use crate::rbac::Identity;
 use crate::transaction::Transaction;
 
 /// Under which circumstances a transaction is executed.
@@ -20,6 +21,25 @@ pub struct Context<'a> {
     pub read_only: bool,
     /// Whether the client owns a lock.
     pub owns_lock: &'a dyn Fn(&str) -> bool,
+    /// Who the client is, if its role restricts it.
+    pub identity: Option<&'a Identity<'a>>,
+    /// Whether changes are another server's to commit: a transaction that has some is only
+    /// tried here.
+    pub forwards: bool,
+}
+
+impl<'a> Context<'a> {
+    /// Of who works on the database itself, at time zero: everything is allowed, nothing waits.
+    pub fn local(owns_lock: &'a dyn Fn(&str) -> bool) -> Self {
+        Self {
+            now: Instant::ZERO,
+            since: Instant::ZERO,
+            read_only: false,
+            owns_lock,
+            identity: None,
+            forwards: false,
+        }
+    }
 }
 
 impl std::fmt::Debug for Context<'_> {
@@ -28,6 +48,8 @@ impl std::fmt::Debug for Context<'_> {
             .field("now", &self.now)
             .field("since", &self.since)
             .field("read_only", &self.read_only)
+            .field("identity", &self.identity)
+            .field("forwards", &self.forwards)
             .finish_non_exhaustive()
     }
 }
@@ -53,6 +75,8 @@ pub enum Outcome {
     /// A `wait` operation is not satisfied: execute it again when something has changed, or
     /// at the given time at the latest.
     Wait(Instant),
+    /// Nothing speaks against it, and it is to be sent to the server that commits changes.
+    Forward,
 }
 
 impl Database {
@@ -69,11 +93,14 @@ impl Database {
         let mut durable = false;
         let mut results = Vec::with_capacity(operations.len());
         let mut failed = false;
+        let mut writes = false;
         let mut transaction = Transaction::new(self);
         for (number, json) in operations.iter().enumerate() {
             let position = (number + 1, operations.len());
-            let step = Operation::parse(json, position, &transaction)
-                .and_then(|operation| operation.run(&mut transaction, &mut symbols, context));
+            let step = Operation::parse(json, position, &transaction).and_then(|operation| {
+                writes |= operation.is_write();
+                operation.run(&mut transaction, &mut symbols, context)
+            });
             match step {
                 Ok(Step::Result(result)) => results.push(result),
                 Ok(Step::Durable) => {
@@ -93,6 +120,9 @@ impl Database {
             drop(transaction);
             results.resize(operations.len(), Json::Null);
             return Outcome::Done(Json::Array(results), None);
+        }
+        if context.forwards && writes {
+            return Outcome::Forward;
         }
         match transaction.commit() {
             Ok(changes) => {

@@ -13,6 +13,7 @@ use db_model::{
 use json::{Json, Object};
 
 use crate::execute::Context;
+use crate::rbac::{self, Change};
 use crate::transaction::Transaction;
 
 /// What an operation comes to.
@@ -184,7 +185,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Whether the operation changes the database.
-    fn is_write(&self) -> bool {
+    pub(crate) fn is_write(&self) -> bool {
         matches!(
             self.kind,
             Kind::Insert { .. } | Kind::Update { .. } | Kind::Mutate { .. } | Kind::Delete { .. }
@@ -224,20 +225,23 @@ impl<'a> Operation<'a> {
         }
         let result = match &self.kind {
             Kind::Insert { row, uuid, name } => {
-                self.insert(transaction, symbols, row, *uuid, *name)?
+                self.insert(transaction, symbols, context, row, (*uuid, *name))?
             }
             Kind::Select {
                 condition,
                 columns,
                 sort,
             } => self.select(transaction, symbols, condition, *columns, *sort)?,
-            Kind::Update { condition, row } => self.update(transaction, symbols, condition, row)?,
+            Kind::Update { condition, row } => {
+                self.update(transaction, symbols, context, condition, row)?
+            }
             Kind::Mutate {
                 condition,
                 mutations,
-            } => self.mutate(transaction, symbols, condition, mutations)?,
+            } => self.mutate(transaction, symbols, context, condition, mutations)?,
             Kind::Delete { condition } => {
                 let found = self.find(transaction, symbols, condition)?;
+                self.check_role(transaction, context, Change::Delete, &found)?;
                 for uuid in &found {
                     transaction.delete(self.table, *uuid);
                 }
@@ -273,13 +277,25 @@ impl<'a> Operation<'a> {
         Ok(transaction.matching(self.table, &condition))
     }
 
+    /// Checks that the client's role lets it change these rows.
+    fn check_role(
+        &self,
+        transaction: &Transaction<'_>,
+        context: &Context<'_>,
+        change: Change<'_>,
+        found: &[Uuid],
+    ) -> Result<()> {
+        let rows = rbac::rows(transaction, self.table, found);
+        rbac::check(transaction, context.identity, self.table, change, rows)
+    }
+
     fn insert(
         &self,
         transaction: &mut Transaction<'_>,
         symbols: &mut SymbolTable,
+        context: &Context<'_>,
         row: &Json,
-        uuid: Option<&Json>,
-        name: Option<&Json>,
+        (uuid, name): (Option<&Json>, Option<&Json>),
     ) -> Result<Json> {
         let wish = match uuid {
             Some(json) => {
@@ -312,6 +328,14 @@ impl<'a> Operation<'a> {
                 None => definition.check(new.get(column))?,
             }
         }
+        let inserted = std::iter::once(&new);
+        rbac::check(
+            transaction,
+            context.identity,
+            self.table,
+            Change::Insert,
+            inserted,
+        )?;
         transaction.insert(self.table, new);
         let uuid = db_model::Atom::Uuid(uuid).to_json();
         Ok(Object::new().with("uuid", uuid).into())
@@ -356,6 +380,7 @@ impl<'a> Operation<'a> {
         &self,
         transaction: &mut Transaction<'_>,
         symbols: &mut SymbolTable,
+        context: &Context<'_>,
         condition: &Json,
         row: &Json,
     ) -> Result<Json> {
@@ -372,6 +397,8 @@ impl<'a> Operation<'a> {
             }
         }
         let found = self.find(transaction, symbols, condition)?;
+        let columns: Vec<usize> = values.iter().map(|(column, _)| *column).collect();
+        self.check_role(transaction, context, Change::Update(&columns), &found)?;
         for uuid in &found {
             let same = transaction.get(self.table, *uuid).is_some_and(|row| {
                 let mut values = values.iter();
@@ -393,12 +420,19 @@ impl<'a> Operation<'a> {
         &self,
         transaction: &mut Transaction<'_>,
         symbols: &mut SymbolTable,
+        context: &Context<'_>,
         condition: &Json,
         mutations: &Json,
     ) -> Result<Json> {
         let schema = transaction.schema(self.table);
         let mutations = Mutation::list_from_json(mutations, &schema, Some(&mut *symbols))?;
         let found = self.find(transaction, symbols, condition)?;
+        if mutations.is_empty() {
+            // It only counts.
+            return Ok(count(found.len()));
+        }
+        let columns: Vec<usize> = mutations.iter().map(|mutation| mutation.column).collect();
+        self.check_role(transaction, context, Change::Mutate(&columns), &found)?;
         for uuid in &found {
             if let Some(row) = transaction.modify(self.table, *uuid) {
                 for mutation in &mutations {

@@ -17,6 +17,8 @@ pub struct Transaction<'a> {
     /// Table and UUID of the touched rows, in the order in which they were touched first.
     pub(crate) order: Vec<(usize, Uuid)>,
     pub(crate) comment: String,
+    /// Whether rows come with their versions, so that one with another version has changed.
+    pub(crate) has_versions: bool,
 }
 
 impl<'a> Transaction<'a> {
@@ -28,6 +30,7 @@ impl<'a> Transaction<'a> {
             touched,
             order: Vec::new(),
             comment: String::new(),
+            has_versions: false,
         }
     }
 

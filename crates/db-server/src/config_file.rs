@@ -2,12 +2,19 @@
 //! place of the command line.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use db_model::{Kinds, Members};
-use json::Json;
+use json::{Json, Object};
 
 use crate::remotes::RemoteOptions;
+use crate::sources::Source;
+
+/// After how long an idle active server is probed.
+pub(crate) const BACKUP_PROBE: Duration = Duration::from_secs(60);
+/// After how long an idle source of a relay is probed.
+pub(crate) const RELAY_PROBE: Duration = Duration::from_secs(5);
 
 /// How a database is shared between servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +23,61 @@ pub(crate) enum Model {
     Standalone,
     /// It is a cluster's.
     Clustered,
+    /// One server is active, and others follow it until they are told to take over.
+    ActiveBackup,
+    /// It is another server's.
+    Relay,
+}
+
+impl Model {
+    const ALL: [Self; 4] = [
+        Self::Standalone,
+        Self::Clustered,
+        Self::ActiveBackup,
+        Self::Relay,
+    ];
+
+    /// The name in configuration files.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Standalone => "standalone",
+            Self::Clustered => "clustered",
+            Self::ActiveBackup => "active-backup",
+            Self::Relay => "relay",
+        }
+    }
+
+    /// After how long another server that a database of this model has is probed.
+    const fn probe(self) -> Duration {
+        match self {
+            Self::ActiveBackup => BACKUP_PROBE,
+            Self::Standalone | Self::Clustered | Self::Relay => RELAY_PROBE,
+        }
+    }
+
+    /// The other server of a database of this model, with the options that it has if nothing
+    /// is said of them.
+    pub(crate) fn source(self, remotes: &str) -> Source {
+        let mut options = RemoteOptions::default_for(remotes);
+        options.probe_interval = self.probe();
+        Source {
+            remotes: remotes.to_owned(),
+            options,
+        }
+    }
+}
+
+/// How one database is to be served.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DbConfig {
+    /// The model that it must have, if one was named.
+    pub(crate) model: Option<Model>,
+    /// The other server.
+    pub(crate) source: Option<Source>,
+    /// Tables that a backup leaves alone, between commas.
+    pub(crate) excluded: Option<String>,
+    /// Whether it follows the other server.
+    pub(crate) backup: bool,
 }
 
 /// What a configuration file says.
@@ -23,8 +85,8 @@ pub(crate) enum Model {
 pub(crate) struct Config {
     /// Remotes as `--remote` takes them.
     pub(crate) remotes: BTreeMap<String, RemoteOptions>,
-    /// Database files, with the model that each must have, if one was named.
-    pub(crate) databases: BTreeMap<String, Option<Model>>,
+    /// Database files, and names of relayed databases.
+    pub(crate) databases: BTreeMap<String, DbConfig>,
 }
 
 impl Config {
@@ -83,75 +145,163 @@ fn remotes(json: &Json) -> Result<BTreeMap<String, RemoteOptions>, Vec<String>> 
 /// in a database.
 fn apply(options: &mut RemoteOptions, target: &str, json: &Json) -> Result<(), Vec<String>> {
     let mut members = Members::new(json, "JSON-RPC options");
+    apply_session(options, target, &mut members);
+    let read_only = members.optional("read-only", Kinds::BOOLEAN);
+    options.read_only = read_only
+        .and_then(Json::as_bool)
+        .unwrap_or(options.read_only);
+    let role = members.optional("role", Kinds::STRING);
+    let role = role.and_then(Json::as_str).filter(|role| !role.is_empty());
+    options.role = role.map(Arc::from);
+    finish(members);
+    Ok(())
+}
+
+/// Takes over the options that another server's connection has as well.
+fn apply_session(options: &mut RemoteOptions, target: &str, members: &mut Members<'_>) {
     let integer = |members: &mut Members<'_>, name| {
         members
             .optional(name, Kinds::INTEGER)
             .and_then(Json::as_integer)
     };
     let millis = |value: i64| Duration::from_millis(u64::try_from(value).unwrap_or(0));
-    if let Some(value) = integer(&mut members, "max-backoff") {
+    if let Some(value) = integer(members, "max-backoff") {
         options.max_backoff = millis(value);
     }
-    if let Some(value) = integer(&mut members, "inactivity-probe") {
+    if let Some(value) = integer(members, "inactivity-probe") {
         options.probe_interval = millis(value);
     }
-    if let Some(value) = integer(&mut members, "dscp") {
+    if let Some(value) = integer(members, "dscp") {
         match u8::try_from(value).ok().filter(|dscp| *dscp < 64) {
             Some(dscp) => options.dscp = dscp,
             None => log::warn!(target: "ovsdb_server", "{target}: bad dscp {value}"),
         }
     }
-    let read_only = members.optional("read-only", Kinds::BOOLEAN);
-    options.read_only = read_only
-        .and_then(Json::as_bool)
-        .unwrap_or(options.read_only);
-    if members.optional("role", Kinds::STRING).is_some() {
-        // Without it clients could do more than they should.
-        return Err(vec![format!("{target}: roles are not supported yet")]);
-    }
+}
+
+/// What does not belong among options is told of, and no more.
+fn finish(members: Members<'_>) {
     if let Err(error) = members.finish() {
         log::warn!(target: "ovsdb_server", "{error}");
     }
-    Ok(())
 }
 
-fn databases(json: &Json) -> Result<BTreeMap<String, Option<Model>>, Vec<String>> {
+fn databases(json: &Json) -> Result<BTreeMap<String, DbConfig>, Vec<String>> {
     let mut databases = BTreeMap::new();
     for (file, settings) in pairs(json, "databases")? {
-        let model = match settings {
-            Json::Null => None,
-            settings => model(file, settings)?,
+        let config = match settings {
+            Json::Null => DbConfig::default(),
+            settings => DbConfig::from_json(file, settings)?,
         };
-        databases.insert(file.to_owned(), model);
+        databases.insert(file.to_owned(), config);
     }
     Ok(databases)
 }
 
-fn model(file: &str, json: &Json) -> Result<Option<Model>, Vec<String>> {
-    let mut lines = Vec::new();
-    let mut members = Members::new(json, format!("database {file}"));
-    let name = members.optional("service-model", Kinds::STRING);
-    let model = match name.and_then(Json::as_str) {
-        None => None,
-        Some("standalone") => Some(Model::Standalone),
-        Some("clustered") => Some(Model::Clustered),
-        Some(later @ ("relay" | "active-backup")) => {
-            let text = format!("{file}: service model {later} is not supported yet");
-            return Err(vec![text]);
+impl DbConfig {
+    /// Reads what is said of the database in `file`.
+    ///
+    /// # Errors
+    /// The lines to log, the cause first.
+    pub(crate) fn from_json(file: &str, json: &Json) -> Result<Self, Vec<String>> {
+        let mut lines = Vec::new();
+        let mut members = Members::new(json, format!("database {file}"));
+        let mut this = Self::default();
+        let name = members.optional("service-model", Kinds::STRING);
+        if let Some(name) = name.and_then(Json::as_str) {
+            this.model = Model::ALL.into_iter().find(|model| model.name() == name);
+            if this.model.is_none() {
+                lines.push(format!("Unrecognized database service model: '{name}'"));
+                members.fail(format!("'{name}' is not a valid service model"));
+            }
         }
-        Some(unknown) => {
-            lines.push(format!("Unrecognized database service model: '{unknown}'"));
-            members.fail(format!("'{unknown}' is not a valid service model"));
-            None
+        if this.model == Some(Model::ActiveBackup) {
+            let backup = members.required("backup", Kinds::BOOLEAN);
+            this.backup = backup.and_then(Json::as_bool).unwrap_or(false);
+            this.excluded = excluded(&mut members);
         }
-    };
-    match members.finish() {
-        Ok(()) => Ok(model),
-        Err(error) => {
-            lines.push(error.to_string());
-            Err(lines)
+        if let Some(model @ (Model::ActiveBackup | Model::Relay)) = this.model {
+            let needed = model == Model::Relay || this.backup;
+            this.source = source(&mut members, model, needed);
+        }
+        match members.finish() {
+            Ok(()) => Ok(this),
+            Err(error) => {
+                lines.push(error.to_string());
+                Err(lines)
+            }
         }
     }
+
+    /// The same as a file would say it.
+    pub(crate) fn to_json(&self) -> Json {
+        let mut object = Object::new();
+        if let Some(model) = self.model {
+            object.insert("service-model", model.name());
+        }
+        if let Some(source) = &self.source {
+            let options = &source.options;
+            let millis = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+            let options = Object::new()
+                .with("max-backoff", millis(options.max_backoff))
+                .with("inactivity-probe", millis(options.probe_interval))
+                .with("dscp", i64::from(options.dscp));
+            object.insert("source", Object::new().with(&*source.remotes, options));
+        }
+        if self.model == Some(Model::ActiveBackup) {
+            if let Some(excluded) = &self.excluded {
+                let tables = excluded.split([',', ' ']).filter(|name| !name.is_empty());
+                let tables: Vec<Json> = tables.map(Json::from).collect();
+                object.insert("exclude-tables", tables);
+            }
+            object.insert("backup", self.backup);
+        }
+        object.into()
+    }
+}
+
+/// The tables that are left alone.
+fn excluded(members: &mut Members<'_>) -> Option<String> {
+    let json = members.optional("exclude-tables", Kinds::ARRAY)?;
+    let mut tables = Vec::new();
+    for table in json.as_array().unwrap_or_default() {
+        match table.as_str() {
+            Some(table) => tables.push(table),
+            None => {
+                members.fail("'exclude-tables' must contain strings".to_owned());
+                break;
+            }
+        }
+    }
+    tables.sort_unstable();
+    tables.dedup();
+    Some(tables.join(","))
+}
+
+/// The other server, which must be named if it is `needed`.
+fn source(members: &mut Members<'_>, model: Model, needed: bool) -> Option<Source> {
+    let json = if needed {
+        members.required("source", Kinds::OBJECT)
+    } else {
+        members.optional("source", Kinds::OBJECT)
+    };
+    let mut named = json?.as_object()?.iter();
+    let (Some((remotes, options)), None) = (named.next(), named.next()) else {
+        let text = "'source' should be an object with exactly one element";
+        members.fail(text.to_owned());
+        return None;
+    };
+    let mut source = model.source(remotes);
+    match options {
+        Json::Null => {}
+        Json::Object(_) => {
+            let mut members = Members::new(options, "JSON-RPC options");
+            apply_session(&mut source.options, remotes, &mut members);
+            finish(members);
+        }
+        _ => members.fail("JSON-RPC options is not a JSON object or null".to_owned()),
+    }
+    Some(source)
 }
 
 #[cfg(test)]
@@ -177,13 +327,15 @@ mod tests {
             probe_interval: Duration::ZERO,
             dscp: 10,
             read_only: true,
+            role: None,
         };
         assert_eq!(config.remotes["ptcp:1"], options);
         assert_eq!(
             config.remotes["db:a,b,c"],
             RemoteOptions::default_for("db:a,b,c")
         );
-        let models: Vec<_> = config.databases.into_iter().collect();
+        let models = config.databases.into_iter();
+        let models: Vec<_> = models.map(|(file, config)| (file, config.model)).collect();
         let wanted = [
             ("one".to_owned(), None),
             ("three".to_owned(), Some(Model::Standalone)),
@@ -192,6 +344,35 @@ mod tests {
         assert_eq!(models, wanted);
         let nothing = r#"{"remotes":null,"databases":{}}"#;
         assert_eq!(Config::parse(nothing.as_bytes()), Ok(Config::default()));
+    }
+
+    #[test]
+    fn databases_of_other_servers() {
+        let text = r#"{"remotes":{"pssl:1":{"role":"ovn-controller"}},"databases":{
+            "r":{"service-model":"relay","source":{"unix:a,tcp:b:1":{"max-backoff":3000,"dscp":7}}},
+            "b":{"service-model":"active-backup","backup":true,"source":{"unix:a":null},
+                 "exclude-tables":["y","x"]},
+            "a":{"service-model":"active-backup","backup":false}}}"#;
+        let config = Config::parse(text.as_bytes()).unwrap();
+        let role = config.remotes["pssl:1"].role.as_deref();
+        assert_eq!(role, Some("ovn-controller"));
+        let relay = &config.databases["r"];
+        let source = relay.source.as_ref().unwrap();
+        assert_eq!(source.remotes, "unix:a,tcp:b:1");
+        assert_eq!(source.options.max_backoff, Duration::from_secs(3));
+        assert_eq!(source.options.probe_interval, RELAY_PROBE);
+        assert_eq!(source.options.dscp, 7);
+        let backup = &config.databases["b"];
+        assert!(backup.backup && backup.excluded.as_deref() == Some("x,y"));
+        let source = backup.source.as_ref().unwrap();
+        assert_eq!(source.options.probe_interval, BACKUP_PROBE);
+        assert!(!config.databases["a"].backup);
+        for (name, config) in &config.databases {
+            assert_eq!(
+                DbConfig::from_json(name, &config.to_json()).as_ref(),
+                Ok(config)
+            );
+        }
     }
 
     #[test]
@@ -217,12 +398,16 @@ mod tests {
                 "punix:a: JSON-RPC options are not",
             ),
             (
-                r#"{"remotes":{"punix:a":{"role":"x"}}}"#,
-                "punix:a: roles are not supported yet",
+                r#"{"remotes":{},"databases":{"d":{"service-model":"relay"}}}"#,
+                "syntax \"{\"service-model\":\"relay\"}\": syntax error: Parsing database d failed: Required 'source' member is missing.",
             ),
             (
-                r#"{"remotes":{},"databases":{"d":{"service-model":"relay"}}}"#,
-                "d: service model relay is not supported yet",
+                r#"{"remotes":{},"databases":{"d":{"service-model":"relay","source":{"a":1,"b":2}}}}"#,
+                "syntax \"{\"service-model\":\"relay\",\"source\":{\"a\":1,\"b\":2}}\": syntax error: Parsing database d failed: 'source' should be an object with exactly one element",
+            ),
+            (
+                r#"{"remotes":{},"databases":{"d":{"service-model":"active-backup","backup":true}}}"#,
+                "syntax \"{\"backup\":true,\"service-model\":\"active-backup\"}\": syntax error: Parsing database d failed: Required 'source' member is missing.",
             ),
             (
                 r#"{"remotes":{},"databases":{"d":{"backup":true}}}"#,

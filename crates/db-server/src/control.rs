@@ -6,9 +6,6 @@ use io::Commands;
 
 use crate::daemon::Daemon;
 
-/// What replication, which is not there, answers.
-const NO_SYNC: &str = "replication is not supported yet";
-
 /// Registers the commands.
 pub(crate) fn register(commands: &mut Commands<Daemon>) {
     io::control::builtin::register_memory(commands, |daemon: &mut Daemon| daemon.state.memory());
@@ -53,14 +50,14 @@ fn register_databases(commands: &mut Commands<Daemon>) {
     commands.answer("ovsdb-server/add-db", "DB", 1, 1, |daemon, args| {
         daemon.change_setup(|daemon| {
             let now = daemon.now();
-            let path = daemon.absolute(Path::new(&args[0]));
-            let added = daemon.state.server.add_file(now, &path, &args[0]);
-            added.map(drop).map_err(|error| error.to_string())
+            let (file, config) = daemon.services.config_for(Path::new(&args[0]));
+            let added = daemon.services.open(&mut daemon.state, now, &file, &config);
+            added.map_err(|error| error.to_string())
         })?;
         Ok(String::new())
     });
     commands.answer("ovsdb-server/remove-db", "DB", 1, 1, |daemon, args| {
-        daemon.change_setup(|daemon| daemon.state.server.remove_database(&args[0]))?;
+        daemon.change_setup(|daemon| daemon.services.remove(&mut daemon.state, &args[0]))?;
         Ok(String::new())
     });
     commands.answer("ovsdb-server/list-dbs", "", 0, 0, |daemon, _| {
@@ -127,23 +124,110 @@ fn register_remotes(commands: &mut Commands<Daemon>) {
 }
 
 fn register_sync(commands: &mut Commands<Daemon>) {
-    commands.answer("ovsdb-server/sync-status", "", 0, 0, |_, _| {
-        Ok("state: active\n".to_owned())
+    commands.answer("ovsdb-server/sync-status", "", 0, 0, |daemon, _| {
+        Ok(daemon.services.sync_status(&daemon.state))
     });
-    for (name, usage, max) in [
-        ("ovsdb-server/connect-active-ovsdb-server", "", 0),
-        ("ovsdb-server/disconnect-active-ovsdb-server", "", 0),
-        ("ovsdb-server/set-active-ovsdb-server", "", 1),
-        ("ovsdb-server/set-active-ovsdb-server-probe-interval", "", 1),
-        ("ovsdb-server/set-relay-source-probe-interval", "", 1),
-        ("ovsdb-server/set-sync-exclude-tables", "", 1),
-    ] {
-        commands.answer(name, usage, 0, max, |_, _| Err(NO_SYNC.to_owned()));
-    }
-    for name in [
+    commands.answer(
+        "ovsdb-server/set-active-ovsdb-server",
+        "",
+        1,
+        1,
+        |daemon, args| {
+            daemon.change_setup(|daemon| {
+                daemon.services.set_active(&args[0]);
+                Ok(())
+            })?;
+            Ok(String::new())
+        },
+    );
+    commands.answer(
         "ovsdb-server/get-active-ovsdb-server",
+        "",
+        0,
+        0,
+        |daemon, _| Ok(daemon.services.sync.from.clone().unwrap_or_default()),
+    );
+    commands.answer(
+        "ovsdb-server/connect-active-ovsdb-server",
+        "",
+        0,
+        0,
+        |daemon, _| {
+            let mut connected = false;
+            daemon.change_setup(|daemon| {
+                connected = daemon.services.connect_active(&mut daemon.state);
+                Ok(())
+            })?;
+            let nowhere = "Unable to connect: active server is not specified.\n";
+            Ok(if connected { "" } else { nowhere }.to_owned())
+        },
+    );
+    commands.answer(
+        "ovsdb-server/disconnect-active-ovsdb-server",
+        "",
+        0,
+        0,
+        |daemon, _| {
+            daemon.change_setup(|daemon| {
+                daemon.services.disconnect_active(&mut daemon.state);
+                Ok(())
+            })?;
+            Ok(String::new())
+        },
+    );
+    register_probes(commands);
+    commands.answer(
+        "ovsdb-server/set-sync-exclude-tables",
+        "",
+        0,
+        1,
+        |daemon, args| {
+            let list = args.first().map_or("", String::as_str);
+            let mut wrong = String::new();
+            daemon.change_setup(|daemon| {
+                // What is wrong with the list is no failure of the command.
+                if let Err(error) = daemon.services.set_excluded(&mut daemon.state, list) {
+                    wrong = error;
+                }
+                Ok(())
+            })?;
+            Ok(wrong)
+        },
+    );
+    commands.answer(
         "ovsdb-server/get-sync-exclude-tables",
-    ] {
-        commands.answer(name, "", 0, 0, |_, _| Ok(String::new()));
-    }
+        "",
+        0,
+        0,
+        |daemon, _| Ok(daemon.services.sync.exclude.clone().unwrap_or_default()),
+    );
+}
+
+fn register_probes(commands: &mut Commands<Daemon>) {
+    commands.answer(
+        "ovsdb-server/set-active-ovsdb-server-probe-interval",
+        "",
+        1,
+        1,
+        |daemon, args| {
+            daemon.change_setup(|daemon| {
+                let services = &mut daemon.services;
+                services.set_backup_probe(&mut daemon.state, &args[0])
+            })?;
+            Ok(String::new())
+        },
+    );
+    commands.answer(
+        "ovsdb-server/set-relay-source-probe-interval",
+        "",
+        1,
+        1,
+        |daemon, args| {
+            daemon.change_setup(|daemon| {
+                let services = &mut daemon.services;
+                services.set_relay_probe(&mut daemon.state, &args[0])
+            })?;
+            Ok(String::new())
+        },
+    );
 }

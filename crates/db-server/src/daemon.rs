@@ -13,11 +13,12 @@ use db_model::{DatabaseSchema, OPEN_VSWITCH_SCHEMA};
 use io::daemon::{Core, CoreSettings, End};
 use io::{Net, Token, Waker};
 
-use crate::config_file::{Config, Model};
+use crate::config_file::{Config, DbConfig};
 use crate::control;
 use crate::kept::{Kept, Setup};
 use crate::options::{Options, Parsed, parse};
 use crate::server::Server;
+use crate::services::{Services, SyncSettings, is_relay_argument};
 use crate::state::State;
 
 /// Wakes the loop: reports of writers, the end of a child, a wish to stop.  Tokens of remotes
@@ -28,29 +29,17 @@ const WAKE: Token = Token(1 << 61);
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) state: State,
+    pub(crate) services: Services,
     clock: Clock,
-    directory: PathBuf,
-    config: Option<ConfigFile>,
+    /// The configuration file, if there is one.
+    config: Option<PathBuf>,
     /// Where the next child finds what this one was told, if there is a monitor.
     kept: Option<Kept>,
-}
-
-/// The configuration file, if there is one.
-#[derive(Debug)]
-struct ConfigFile {
-    path: PathBuf,
-    /// The names of the databases that were opened for it, by file.
-    opened: BTreeMap<String, Arc<str>>,
 }
 
 impl Daemon {
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
-    }
-
-    /// A path as of the directory where the daemon was started.
-    pub(crate) fn absolute(&self, path: &Path) -> PathBuf {
-        self.directory.join(path)
     }
 
     /// Changes databases or remotes, and keeps what there is then for a child that follows.
@@ -62,17 +51,23 @@ impl Daemon {
         change: impl FnOnce(&mut Self) -> Result<(), String>,
     ) -> Result<(), String> {
         if let Some(config) = &self.config {
-            let path = config.path.display();
+            let path = config.display();
             return Err(format!(
                 "Update the {path} and use ovsdb-server/reload instead"
             ));
         }
         change(self)?;
         if let Some(kept) = &self.kept {
-            let setup = Setup {
-                files: self.state.server.files().map(Path::to_owned).collect(),
+            let mut setup = Setup {
                 remotes: self.state.names.clone(),
+                sync: [&self.services.sync.from, &self.services.sync.exclude].map(Clone::clone),
+                is_backup: self.services.sync.is_backup,
+                ..Setup::default()
             };
+            for (file, config) in self.services.databases() {
+                setup.files.push(file.to_owned());
+                setup.configs.push(config.to_json().to_string());
+            }
             if let Err(error) = kept.store(&setup) {
                 log::warn!(target: "ovsdb_server",
                     "cannot keep databases and remotes for a restart: {error}");
@@ -86,12 +81,10 @@ impl Daemon {
     /// # Errors
     /// There is none, or not all of it could be done: the log says what.
     pub(crate) fn reload(&mut self) -> Result<(), String> {
-        let Some(mut config) = self.config.take() else {
+        let Some(path) = self.config.clone() else {
             return Err("Configuration file was not specified on command line".to_owned());
         };
-        let outcome = self.apply(&mut config);
-        self.config = Some(config);
-        outcome.map_err(|lines| {
+        self.apply(&path).map_err(|lines| {
             for line in lines {
                 log::warn!(target: "ovsdb_server", "{line}");
             }
@@ -99,9 +92,9 @@ impl Daemon {
         })
     }
 
-    fn apply(&mut self, file: &mut ConfigFile) -> Result<(), Vec<String>> {
-        let shown = file.path.display();
-        let text = base::read_regular(&file.path).map_err(|error| {
+    fn apply(&mut self, path: &Path) -> Result<(), Vec<String>> {
+        let shown = path.display();
+        let text = base::read_regular(path).map_err(|error| {
             let why = base::errno_text(&error);
             vec![format!(
                 "failed to open configuration file '{shown}': {why}"
@@ -112,58 +105,64 @@ impl Daemon {
             lines.push(format!("failed to load configuration from {shown}"));
             lines
         })?;
-        let mut lines = self.serve_databases(&config, &mut file.opened);
-        if !lines.is_empty() {
-            lines.push("failed to configure databases".to_owned());
-        }
+        let databases = config.databases.into_iter();
+        let databases = databases.map(|(file, config)| (file.into(), config));
+        let mut lines = self.serve_databases(&databases.collect());
         if let Err(error) = self.state.set_remotes(config.remotes) {
             lines.push(format!("failed to configure remotes: {error}"));
         }
         if lines.is_empty() { Ok(()) } else { Err(lines) }
     }
 
-    /// Serves the databases of `config` and no others.  Returns what failed.
-    fn serve_databases(
-        &mut self,
-        config: &Config,
-        opened: &mut BTreeMap<String, Arc<str>>,
-    ) -> Vec<String> {
-        opened.retain(|file, name| {
-            let clustered = Some(Some(Model::Clustered));
-            let wanted = config.databases.get(file).copied();
-            let stays = wanted.is_some() && wanted != clustered;
-            if !stays {
-                // One that is gone already is gone as well.
-                let _ = self.state.server.remove_database(name);
-            }
-            stays
-        });
-        let mut failed = Vec::new();
-        for (file, model) in &config.databases {
-            if opened.contains_key(file) {
-                continue;
-            }
-            match self.open(file, *model) {
-                Ok(name) => {
-                    opened.insert(file.clone(), name);
-                }
-                Err(error) => failed.push(format!("failed to open database '{file}': {error}")),
-            }
+    /// Serves these databases and no others.  Returns what failed.
+    fn serve_databases(&mut self, databases: &BTreeMap<PathBuf, DbConfig>) -> Vec<String> {
+        let now = self.now();
+        let mut lines = self.services.reconfigure(&mut self.state, now, databases);
+        if !lines.is_empty() {
+            lines.push("failed to configure databases".to_owned());
         }
-        failed
+        lines
     }
 
-    fn open(&mut self, file: &str, model: Option<Model>) -> db_model::Result<Arc<str>> {
-        let path = self.absolute(Path::new(file));
-        let (now, server) = (self.now(), &mut self.state.server);
-        let name = server.add_file(now, &path, file)?;
-        if model == Some(Model::Clustered) {
-            // What a cluster's file is, is known only once it was read.
-            let _ = server.remove_database(&name);
-            let details = format!("{file}: database is standalone and not clustered");
-            return Err(db_model::Error::general(details));
+    /// Serves what the command line names.
+    ///
+    /// # Errors
+    /// The text of what cannot be served.
+    fn serve_arguments(&mut self, files: &[PathBuf]) -> Result<(), String> {
+        let now = self.now();
+        let mut databases = BTreeMap::new();
+        for argument in files {
+            let (file, config) = self.services.config_for(argument);
+            if databases.insert(file, config).is_some() {
+                log::warn!(target: "ovsdb_server",
+                    "Duplicate database configuration: {}", argument.display());
+            }
         }
-        Ok(name)
+        for (file, config) in &databases {
+            let opened = self.services.open(&mut self.state, now, file, config);
+            opened.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Serves what was served before, in part rather than not at all.
+    fn serve_again(&mut self, setup: &Setup) {
+        let [from, exclude] = setup.sync.clone();
+        self.services.sync = SyncSettings {
+            from,
+            exclude,
+            is_backup: setup.is_backup,
+        };
+        let mut databases = BTreeMap::new();
+        for (file, config) in setup.files.iter().zip(&setup.configs) {
+            let json = json::parse(config.as_bytes()).ok();
+            let shown = file.display().to_string();
+            let config = json.and_then(|json| DbConfig::from_json(&shown, &json).ok());
+            databases.insert(file.clone(), config.unwrap_or_default());
+        }
+        for line in self.serve_databases(&databases) {
+            log::error!(target: "ovsdb_server", "{line}");
+        }
     }
 }
 
@@ -209,7 +208,7 @@ fn create_files(options: &Options) -> Result<(), String> {
     }
     let schema = DatabaseSchema::from_text(OPEN_VSWITCH_SCHEMA).map_err(|e| e.to_string())?;
     for file in &options.files {
-        if file.exists() {
+        if is_relay_argument(file) || file.exists() {
             continue;
         }
         if let Some(directory) = file.parent() {
@@ -219,21 +218,6 @@ fn create_files(options: &Options) -> Result<(), String> {
         log::info!(target: "ovsdb_server", "{}: creating database", file.display());
         store::create(file, &file.display().to_string(), &schema)
             .map_err(|error| error.to_string())?;
-    }
-    Ok(())
-}
-
-/// Serves the databases in `files`.
-fn open_files(
-    server: &mut Server,
-    files: &[PathBuf],
-    directory: &Path,
-    clock: &Clock,
-) -> Result<(), String> {
-    for file in files {
-        let path = directory.join(file);
-        let opened = server.add_file(clock.now(), &path, &file.display().to_string());
-        opened.map_err(|error| error.to_string())?;
     }
     Ok(())
 }
@@ -275,44 +259,38 @@ fn serve(
     let wake = waker.clone();
     let mut server = Server::new(clock.clone(), seed()?, Arc::new(move || wake.wake()));
     create_files(options)?;
-    let remotes = match kept.as_ref().and_then(Kept::load) {
-        None => {
-            open_files(&mut server, &options.files, &directory, &clock)?;
-            options.remotes.clone()
-        }
-        Some(setup) => {
-            for file in &setup.files {
-                let files = std::slice::from_ref(file);
-                // What was served is better served in part than not at all.
-                if let Err(error) = open_files(&mut server, files, &directory, &clock) {
-                    log::error!(target: "ovsdb_server", "{error}");
-                }
-            }
-            setup.remotes
-        }
-    };
     if options.transaction_ids {
         server.tell_transaction_ids();
     }
     server.set_record_differences(options.column_differences);
+    let setup = kept.as_ref().and_then(Kept::load);
+    let remotes = setup
+        .as_ref()
+        .map_or(&options.remotes, |setup| &setup.remotes);
     let state = State::new(
         server,
         &net,
-        remotes,
+        remotes.clone(),
         options.tls.clone(),
         options.tls_columns.clone(),
     );
-    let config = options.config_file.as_ref().map(|path| ConfigFile {
-        path: directory.join(path),
-        opened: BTreeMap::new(),
-    });
+    let sync = SyncSettings {
+        from: options.sync_from.clone(),
+        exclude: options.sync_exclude.clone(),
+        is_backup: options.sync_from.is_some() && !options.active,
+    };
+    let config = options.config_file.as_ref();
     let mut daemon = Daemon {
         state,
+        services: Services::new(directory.clone(), sync),
         clock,
-        directory,
-        config,
+        config: config.map(|path| directory.join(path)),
         kept,
     };
+    match &setup {
+        None => daemon.serve_arguments(&options.files)?,
+        Some(setup) => daemon.serve_again(setup),
+    }
     if daemon.config.is_some() && daemon.reload().is_err() {
         return Err("server configuration failed".to_owned());
     }
@@ -338,6 +316,10 @@ fn serve(
         core.turn(deadline, &mut commands, &mut daemon, &mut events)
             .map_err(|error| base::errno_text(&error))?;
         daemon.state.run(&events, &mut core.poll);
+        let shared = daemon.config.is_none();
+        daemon
+            .services
+            .drop_failed_backups(&mut daemon.state, shared);
         let child_over = child.as_ref().is_some_and(Child::is_over);
         if stop.load(Ordering::Acquire) || child_over {
             core.exit(End::Exit { cleanup: false });

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Instant;
-use db_engine::{Database, Disk};
+use db_engine::{Database, Disk, Identity};
 use db_model::{DatabaseSchema, Error, Result};
 use io::jsonrpc::Message;
 use json::Json;
@@ -33,10 +33,7 @@ impl Server {
         let wake = Arc::clone(&self.wake);
         let served = Served::open(key, path, shown, uuids, &wake, now)?;
         let name = served.name();
-        if self.dbs.contains_key(&name) {
-            let details = format!("{name}: duplicate database name");
-            return Err(Error::general(details));
-        }
+        self.check_new_name(&name)?;
         self.add(served);
         Ok(name)
     }
@@ -52,9 +49,7 @@ impl Server {
         disk: Option<Box<dyn Disk>>,
     ) -> Result<()> {
         let name = Arc::clone(&db.schema().name);
-        if self.dbs.contains_key(&name) {
-            return Err(Error::general(format!("{name}: duplicate database name")));
-        }
+        self.check_new_name(&name)?;
         let key = self.new_key();
         let wake = Arc::clone(&self.wake);
         let served = match disk {
@@ -66,12 +61,26 @@ impl Server {
         Ok(())
     }
 
-    fn add(&mut self, served: Served) {
+    /// Checks that a database may be called `name`.
+    pub(crate) fn check_new_name(&self, name: &str) -> Result<()> {
+        if name.starts_with('_') && self.dbs.contains_key(server_db::NAME) {
+            let details = format!("{name}: names beginning with \"_\" are reserved");
+            return Err(Error::general(details));
+        }
+        if self.dbs.contains_key(name) {
+            return Err(Error::general(format!("{name}: duplicate database name")));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add(&mut self, mut served: Served) {
         let name = served.name();
-        let schema = served.schema();
+        served.differences = self.differences;
+        served.tells_ids |= self.transaction_ids;
+        served.monitors.tell_ids(served.tells_ids);
         self.dbs.insert(Arc::clone(&name), served);
-        self.disconnect_unaware();
-        self.update_server_db(|db| server_db::set(db, &name, Some(&schema)));
+        self.disconnect_unaware(&format!("adding {name} database"));
+        self.refresh_status(&name);
     }
 
     /// Serves a database no more.
@@ -79,21 +88,36 @@ impl Server {
     /// # Errors
     /// There is no such database, or it is `_Server`.
     pub fn remove_database(&mut self, name: &str) -> std::result::Result<(), String> {
+        let why = format!("removing {name} database by user request");
+        self.remove_database_because(name, &why)
+    }
+
+    /// The same, for a reason that the log gives.
+    ///
+    /// # Errors
+    /// There is no such database, or it is `_Server`.
+    pub(crate) fn remove_database_because(
+        &mut self,
+        name: &str,
+        why: &str,
+    ) -> std::result::Result<(), String> {
         if name.starts_with('_') {
             return Err("Cannot remove reserved database.".to_owned());
         }
-        let Some(served) = self.dbs.remove(name) else {
+        if !self.dbs.contains_key(name) {
             return Err("Failed to find the database.".to_owned());
-        };
+        }
+        self.cancel_forwarded(name);
+        let waiting = self.dbs.remove(name).map(|served| served.waiting);
         self.cancel_monitors(name);
-        self.cancel_waiting(served.waiting);
-        self.disconnect_unaware();
+        self.cancel_waiting(waiting.unwrap_or_default());
+        self.disconnect_unaware(why);
         self.update_server_db(|db| server_db::remove(db, name));
         Ok(())
     }
 
     /// Ends the connections of clients that do not cope with databases that come and go.
-    fn disconnect_unaware(&mut self) {
+    pub(crate) fn disconnect_unaware(&mut self, why: &str) {
         let unaware: Vec<ClientId> = self
             .clients
             .iter()
@@ -101,13 +125,13 @@ impl Server {
             .map(|(client, _)| *client)
             .collect();
         for client in unaware {
+            let state = self.clients.get(&client).filter(|state| !state.ending);
+            if let Some(state) = state {
+                log::info!(target: "ovsdb_jsonrpc_server",
+                    "{}: disconnecting ({why})", state.name);
+            }
             self.hang_up(client);
         }
-    }
-
-    /// Files of the databases that have one.
-    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
-        self.dbs.values().filter_map(|db| db.file.as_deref())
     }
 
     /// Names of the databases, `_Server` included.
@@ -156,14 +180,16 @@ impl Server {
 
     /// Tells clients the ids of transactions, so that who reconnects gets only what is new.
     pub fn tell_transaction_ids(&mut self) {
+        self.transaction_ids = true;
         for served in self.dbs.values_mut() {
             served.tells_ids = true;
-            served.monitors.tell_ids();
+            served.monitors.tell_ids(true);
         }
     }
 
     /// Sets whether changes are recorded as differences, which older servers cannot read.
     pub fn set_record_differences(&mut self, differences: bool) {
+        self.differences = differences;
         for served in self.dbs.values_mut() {
             served.differences = differences;
         }
@@ -187,6 +213,24 @@ impl Server {
         params: &Json,
         id: &Json,
     ) -> Result<Json> {
+        let state = self.clients.get(&client);
+        let role = state.and_then(|state| state.role.as_deref()).unwrap_or("");
+        if !role.is_empty() {
+            let identity = Identity {
+                role,
+                id: state.and_then(|state| state.id.as_deref()),
+            };
+            let what = format!(
+                "\"convert\" of database {name} (only the root role may convert databases)"
+            );
+            return Err(identity.denied(&what));
+        }
+        if self.dbs.get(name).is_some_and(|s| s.relay().is_some()) {
+            let details = format!(
+                "conversion is not allowed for database {name}, which is relayed: convert it at its source"
+            );
+            return Err(Error::new("not allowed", details));
+        }
         if self.is_read_only(client, name) {
             let details = format!("conversion is not allowed for read-only database {name}");
             return Err(Error::new("not allowed", details));
@@ -217,11 +261,10 @@ impl Server {
         let barrier = served.barrier();
         let waiting = std::mem::take(&mut served.waiting);
         self.send(client, barrier, Message::reply(Json::object(), id.clone()));
-        log::info!(target: "ovsdb_server", "committed {name} database schema conversion");
         self.cancel_monitors(name);
         self.cancel_waiting(waiting);
-        self.disconnect_unaware();
-        self.update_server_db(|db| server_db::set(db, name, Some(&schema)));
+        self.disconnect_unaware(&format!("committed {name} database schema conversion"));
+        self.refresh_status(name);
         Ok(Json::Null)
     }
 }

@@ -25,6 +25,10 @@ impl Server {
             served.shown(),
             base::errno_text(&failure.error)
         );
+        if let Some(upstream) = &mut served.upstream {
+            // What another server has told is not here.
+            upstream.start_over();
+        }
         let undone = served.monitors.take_back(failure.taken_back);
         if !undone {
             served.reset_monitors();

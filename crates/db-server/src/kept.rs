@@ -20,8 +20,14 @@ const NUMBER: usize = size_of::<u64>();
 pub(crate) struct Setup {
     /// Files of databases.
     pub(crate) files: Vec<PathBuf>,
+    /// How each is served, as a configuration file says it.
+    pub(crate) configs: Vec<String>,
     /// Remotes as `--remote` takes them.
     pub(crate) remotes: Vec<String>,
+    /// The active server, if there is one, and the tables that backups leave alone.
+    pub(crate) sync: [Option<String>; 2],
+    /// Whether databases follow the active server.
+    pub(crate) is_backup: bool,
 }
 
 /// Where it is kept.
@@ -62,17 +68,29 @@ impl Setup {
         let mut bytes = Vec::new();
         let files = self.files.iter().map(|file| file.as_os_str().as_bytes());
         put_list(&mut bytes, files);
+        put_list(&mut bytes, self.configs.iter().map(String::as_bytes));
         put_list(&mut bytes, self.remotes.iter().map(String::as_bytes));
+        for text in &self.sync {
+            put_list(&mut bytes, text.as_slice().iter().map(String::as_bytes));
+        }
+        bytes.push(u8::from(self.is_backup));
         bytes
     }
 
     fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let files = take_list(&mut bytes)?;
-        let remotes = take_list(&mut bytes)?;
-        let remotes: Result<_, _> = remotes.into_iter().map(String::from_utf8).collect();
+        let texts = |bytes: &mut &[u8]| -> Option<Vec<String>> {
+            let list = take_list(bytes)?.into_iter().map(String::from_utf8);
+            list.collect::<Result<_, _>>().ok()
+        };
+        let (configs, remotes) = (texts(&mut bytes)?, texts(&mut bytes)?);
+        let sync = [texts(&mut bytes)?.pop(), texts(&mut bytes)?.pop()];
         Some(Self {
             files: files.iter().map(|f| OsStr::from_bytes(f).into()).collect(),
-            remotes: remotes.ok()?,
+            configs,
+            remotes,
+            sync,
+            is_backup: bytes == [1],
         })
     }
 }
@@ -128,7 +146,10 @@ mod tests {
     fn setup(name: &str) -> Setup {
         Setup {
             files: vec![name.into(), OsStr::from_bytes(b"odd \xff\0name").into()],
+            configs: vec!["{}".to_owned(), name.to_owned()],
             remotes: vec![format!("punix:{name}"), String::new()],
+            sync: [Some(format!("unix:{name}")), None],
+            is_backup: name.len() == 3,
         }
     }
 

@@ -3,6 +3,7 @@
 //! around that.
 #![forbid(unsafe_code)]
 
+mod backup;
 mod config_file;
 mod control;
 mod daemon;
@@ -14,13 +15,17 @@ mod locks;
 mod methods;
 mod monitoring;
 mod options;
+mod relay;
 mod remotes;
 mod served;
 mod server;
 mod server_db;
+mod services;
+mod sources;
 mod state;
 mod transact;
+mod upstream;
 
 pub use daemon::{EmbedSettings, Embedded, run};
 pub use options::{Options, Parsed, parse};
-pub use server::{ClientCensus, ClientId, Output, Server};
+pub use server::{ClientCensus, ClientId, ClientInfo, Output, Server};

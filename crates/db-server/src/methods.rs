@@ -116,7 +116,13 @@ impl Server {
             return Err(Error::syntax(params, details));
         };
         match self.dbs.get_key_value(name) {
-            Some((name, _)) => Ok(Arc::clone(name)),
+            Some((name, served)) if served.available => Ok(Arc::clone(name)),
+            Some(_) => Err(Error::new(
+                "database not available",
+                format!(
+                    "{method} request specifies database {name} which is not yet available because it has not completed joining its cluster"
+                ),
+            )),
             None => {
                 let details = format!("{method} request specifies unknown database {name}");
                 Err(Error::new("unknown database", details).at(params))
@@ -189,6 +195,9 @@ impl Server {
 
     /// Whether transactions of this client on this database may change nothing.
     pub(crate) fn is_read_only(&self, client: ClientId, name: &str) -> bool {
-        name == server_db::NAME || self.clients.get(&client).is_some_and(|c| c.read_only)
+        let upstream = self.dbs.get(name).and_then(|s| s.upstream.as_ref());
+        name == server_db::NAME
+            || upstream.is_some_and(|upstream| upstream.as_relay().is_none())
+            || self.clients.get(&client).is_some_and(|c| c.read_only)
     }
 }

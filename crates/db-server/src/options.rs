@@ -11,6 +11,8 @@ use io::daemon::{
 };
 use io::tls::TlsConfig;
 
+use crate::backup::check_excluded;
+
 /// What the server is to do.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -20,6 +22,12 @@ pub struct Options {
     pub remotes: Vec<String>,
     /// A file that names databases and remotes, in place of both above.
     pub config_file: Option<PathBuf>,
+    /// The active server of which all databases are backups.
+    pub sync_from: Option<String>,
+    /// Tables that backups leave alone: `DB:TABLE` between commas.
+    pub sync_exclude: Option<String>,
+    /// Whether databases do not follow the active server to begin with.
+    pub active: bool,
     /// Whether a database file that is not there is made, with the Open_vSwitch schema.
     pub create: bool,
     /// Whether sets and maps are recorded as differences.
@@ -54,6 +62,9 @@ enum Id {
     Create,
     TransactionIds,
     DisableColumnDiff,
+    SyncFrom,
+    SyncExclude,
+    Active,
     Unsupported(&'static str),
     Help,
     Version,
@@ -70,13 +81,9 @@ fn table() -> Vec<Opt<Id>> {
         Opt::flag("create", None, Id::Create),
         Opt::flag("transaction-ids", None, Id::TransactionIds),
         Opt::flag("disable-file-column-diff", None, Id::DisableColumnDiff),
-        Opt::required("sync-from", None, Id::Unsupported("sync-from")),
-        Opt::required(
-            "sync-exclude-tables",
-            None,
-            Id::Unsupported("sync-exclude-tables"),
-        ),
-        Opt::flag("active", None, Id::Unsupported("active")),
+        Opt::required("sync-from", None, Id::SyncFrom),
+        Opt::required("sync-exclude-tables", None, Id::SyncExclude),
+        Opt::flag("active", None, Id::Active),
         Opt::required("config-file", None, Id::ConfigFile),
         Opt::optional("record", None, Id::Unsupported("record")),
         Opt::optional("replay", None, Id::Unsupported("replay")),
@@ -115,6 +122,12 @@ pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, St
             Id::Create => options.create = true,
             Id::TransactionIds => options.transaction_ids = true,
             Id::DisableColumnDiff => options.column_differences = false,
+            Id::SyncFrom => options.sync_from = Some(text()),
+            Id::SyncExclude => {
+                check_excluded(&text())?;
+                options.sync_exclude = Some(text());
+            }
+            Id::Active => options.active = true,
             Id::Unsupported(name) => return Err(format!("--{name} is not supported yet")),
             Id::Help => return Ok(Parsed::Print(usage(&program, dirs))),
             Id::Version => {
@@ -136,6 +149,11 @@ pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, St
         .map(PathBuf::from)
         .collect();
     if options.config_file.is_some() {
+        if options.sync_from.is_some() || options.sync_exclude.is_some() || options.active {
+            let text =
+                "--config-file is mutually exclusive with --sync-from, --sync-exclude and --active";
+            return Err(text.to_owned());
+        }
         if !options.remotes.is_empty() {
             return Err("--config-file is mutually exclusive with --remote".to_owned());
         }
@@ -161,13 +179,24 @@ fn usage(program: &str, dirs: &Dirs) -> String {
         dirs.db.display()
     );
     text += &connection_usage("JSON-RPC", true, true, true);
+    text += "\nConfiguration file:\n  \
+             --config-file PATH      Use configuration file as a source of\n                          \
+             database and JSON-RPC configuration.\n                          \
+             Mutually exclusive with the DATABASE,\n                          \
+             JSON-RPC and Syncing options.\n                          \
+             Assumes --no-dbs.\n";
     text += &daemon_usage(program, dirs);
     text += &log_usage(program, dirs);
+    text += "\nSyncing options:\n  \
+             --sync-from=SERVER      sync DATABASE from active SERVER and start in\n                          \
+             backup mode (except with --active)\n  \
+             --sync-exclude-tables=DB:TABLE,...\n                          \
+             exclude the TABLE in DB from syncing\n  \
+             --active                with --sync-from, start in active mode\n";
     text += "\nOther options:\n  \
              --run COMMAND           run COMMAND as subprocess then exit\n  \
              --unixctl=SOCKET        override default control socket name\n  \
              --no-dbs                do not add default database\n  \
-             --config-file PATH      take databases and remotes from the file PATH\n  \
              --create                make a DATABASE that is not there, with the\n                          \
              Open_vSwitch schema\n  \
              --transaction-ids       tell clients ids of transactions, so that one\n                          \

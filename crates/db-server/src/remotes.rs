@@ -1,17 +1,18 @@
 //! Remotes: listeners and connections, and the clients behind them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::Instant;
-use io::jsonrpc::{Session, SessionOptions};
-use io::stream::{DEFAULT_DSCP, Listener, Net, OVSDB_PORT, is_active, is_passive};
+use io::jsonrpc::{Rpc, Session, SessionOptions};
+use io::stream::{DEFAULT_DSCP, Listener, Net, OVSDB_PORT, Stream, is_active, is_passive};
 use io::{Event, Interest, Poll, Token};
 
-use crate::server::{ClientId, Output, Server};
+use crate::server::{ClientId, ClientInfo, Output, Server};
 
 /// How connections of a remote behave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RemoteOptions {
     /// Longest pause between attempts to connect.
     pub(crate) max_backoff: Duration,
@@ -19,6 +20,8 @@ pub(crate) struct RemoteOptions {
     pub(crate) probe_interval: Duration,
     pub(crate) dscp: u8,
     pub(crate) read_only: bool,
+    /// The role of its clients, which restricts them in databases that know roles.
+    pub(crate) role: Option<Arc<str>>,
 }
 
 impl RemoteOptions {
@@ -32,6 +35,7 @@ impl RemoteOptions {
             probe_interval: Duration::from_secs(if local || memory { 0 } else { 5 }),
             dscp: DEFAULT_DSCP,
             read_only: false,
+            role: None,
         }
     }
 }
@@ -49,6 +53,8 @@ struct Connection {
     /// The connection that the server knows; it changes when the session connects anew.
     seqno: u32,
     known: bool,
+    /// Whether the name in the client's certificate matters and was not looked at yet.
+    unidentified: bool,
 }
 
 /// What status columns say of a remote.
@@ -101,14 +107,24 @@ impl Remotes {
         server: &mut Server,
         poll: &mut Poll,
     ) {
-        let gone: Vec<String> = self
-            .remotes
-            .keys()
-            .filter(|name| !wanted.contains_key(*name))
-            .cloned()
-            .collect();
+        let mut gone: Vec<String> = Vec::new();
+        for (name, remote) in &self.remotes {
+            match wanted.get(name) {
+                None => {
+                    log::info!(target: "ovsdb_jsonrpc_server", "{name}: remote deconfigured");
+                    gone.push(name.clone());
+                }
+                // Clients that are connected must not go on as they were.
+                Some(options)
+                    if options.dscp != remote.options.dscp
+                        || options.role != remote.options.role =>
+                {
+                    gone.push(name.clone());
+                }
+                Some(_) => {}
+            }
+        }
         for name in gone {
-            log::info!(target: "ovsdb_jsonrpc_server", "{name}: remote deconfigured");
             self.remotes.remove(&name);
             self.drop_connections(&name, server);
         }
@@ -116,8 +132,8 @@ impl Remotes {
             match self.remotes.get_mut(name) {
                 Some(remote) => {
                     if remote.options != *options {
-                        remote.options = *options;
-                        self.apply_options(name, *options, server, poll.now());
+                        remote.options = options.clone();
+                        self.apply_options(name, options, server, poll.now());
                     }
                     let remote = &self.remotes[name];
                     // What could not listen before may be able to now.
@@ -125,7 +141,7 @@ impl Remotes {
                         self.listen(name, poll, false);
                     }
                 }
-                None => self.add(name, *options, poll),
+                None => self.add(name, options, poll),
             }
         }
     }
@@ -133,7 +149,7 @@ impl Remotes {
     fn apply_options(
         &mut self,
         name: &str,
-        options: RemoteOptions,
+        options: &RemoteOptions,
         server: &mut Server,
         now: Instant,
     ) {
@@ -153,9 +169,9 @@ impl Remotes {
         }
     }
 
-    fn add(&mut self, name: &str, options: RemoteOptions, poll: &mut Poll) {
+    fn add(&mut self, name: &str, options: &RemoteOptions, poll: &mut Poll) {
         let remote = Remote {
-            options,
+            options: options.clone(),
             listener: None,
         };
         self.remotes.insert(name.to_owned(), remote);
@@ -187,6 +203,7 @@ impl Remotes {
             session,
             seqno: 0,
             known: false,
+            unidentified: false,
         };
         self.connections.insert(ClientId(id), connection);
         poll.again(Token(id));
@@ -290,12 +307,13 @@ impl Remotes {
             match listener.accept() {
                 Ok(stream) => {
                     let mut session = Session::accepted(&self.net, stream, Token(id), poll.now());
-                    configure(&mut session, remote.options);
+                    configure(&mut session, &remote.options);
                     let connection = Connection {
                         remote: name.to_owned(),
                         session,
                         seqno: 0,
                         known: false,
+                        unidentified: false,
                     };
                     self.connections.insert(ClientId(id), connection);
                     accepted.push(ClientId(id));
@@ -333,6 +351,11 @@ impl Remotes {
             let Some(message) = connection.session.recv(now) else {
                 break;
             };
+            if std::mem::take(&mut connection.unidentified) {
+                // Only after the handshake is it known who the client is.
+                let stream = connection.session.rpc().map(Rpc::stream);
+                server.identify(client, stream.and_then(Stream::peer_common_name));
+            }
             server.handle_message(now, client, message);
         }
         self.notice_changes(client, server);
@@ -355,8 +378,15 @@ impl Remotes {
         connection.seqno = session.seqno();
         connection.known = connected;
         if connected {
-            let options = self.remotes.get(&connection.remote).map(|r| r.options);
-            server.connect(client, options.is_some_and(|o| o.read_only));
+            let options = self.remotes.get(&connection.remote).map(|r| &r.options);
+            let role = options.and_then(|options| options.role.clone());
+            connection.unidentified = role.is_some();
+            let info = ClientInfo {
+                read_only: options.is_some_and(|options| options.read_only),
+                role,
+                name: session.name().to_owned(),
+            };
+            server.connect(client, info);
         }
     }
 
@@ -465,7 +495,7 @@ impl Remotes {
     }
 }
 
-fn configure(session: &mut Session, options: RemoteOptions) {
+fn configure(session: &mut Session, options: &RemoteOptions) {
     let reconnect = session.reconnect_mut();
     reconnect.set_backoff(Duration::from_secs(1), options.max_backoff);
     reconnect.set_probe_interval(options.probe_interval);

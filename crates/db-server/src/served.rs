@@ -8,10 +8,12 @@ use base::{Instant, WallTime};
 use db_engine::monitor::Monitors;
 use db_engine::writer::{Report, Ticket, Writer};
 use db_engine::{Changes, Committed, Database, Disk, store, transaction_record};
-use db_model::{DatabaseSchema, Error, Result, UuidSource};
+use db_model::{DatabaseSchema, Error, Result, Uuid, UuidSource};
 use json::Json;
 
 use crate::server::ClientId;
+use crate::server_db::Status;
+use crate::upstream::{Relay, Upstream};
 
 /// Identifies a served database for as long as it is served with one schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +57,12 @@ pub(crate) struct Served {
     pub(crate) changed: bool,
     /// Whether clients are told the ids of transactions.
     pub(crate) tells_ids: bool,
+    /// Whether its schema is known; else clients can do nothing with it.
+    pub(crate) available: bool,
+    /// The server whose database this is, or is a copy of.
+    pub(crate) upstream: Option<Upstream>,
+    /// Whether `_Server` says that it is connected.
+    pub(crate) told_connected: bool,
     pub(crate) length: u64,
     compacted_length: u64,
     compacted_at: Instant,
@@ -80,6 +88,9 @@ impl Served {
             differences: true,
             changed: false,
             tells_ids: false,
+            available: true,
+            upstream: None,
+            told_connected: false,
             length: 0,
             compacted_length: 0,
             compacted_at: Instant::ZERO,
@@ -130,8 +141,45 @@ impl Served {
     /// Begins with no monitors, and no memory of transactions.
     pub(crate) fn reset_monitors(&mut self) {
         self.monitors = Monitors::new();
-        if self.tells_ids {
-            self.monitors.tell_ids();
+        self.monitors.tell_ids(self.tells_ids);
+    }
+
+    /// Takes note of changes up to transaction `last` of another server, if that tells which
+    /// transactions they are.
+    pub(crate) fn passed(&mut self, last: Option<Uuid>, changes: &Changes) {
+        self.changed |= !changes.is_empty();
+        self.tells_ids = last.is_some();
+        self.monitors.tell_ids(self.tells_ids);
+        let id = last.unwrap_or_else(|| self.db.new_uuid());
+        if changes.is_empty() {
+            self.monitors.passed(id);
+        } else {
+            self.monitors.committed(id, changes);
+        }
+    }
+
+    /// What is special to a relay, if it is one.
+    pub(crate) fn relay(&self) -> Option<&Relay> {
+        self.upstream.as_ref().and_then(Upstream::as_relay)
+    }
+
+    /// What `_Server` tells of it.
+    pub(crate) fn status(&self, now: Instant) -> Status {
+        let schema = self.available.then(|| self.schema());
+        let upstream = self.upstream.as_ref();
+        match upstream.filter(|upstream| upstream.as_relay().is_some()) {
+            Some(upstream) => Status {
+                model: "relay",
+                connected: upstream.is_connected(now),
+                leader: false,
+                schema,
+            },
+            None => Status {
+                model: "standalone",
+                connected: true,
+                leader: true,
+                schema,
+            },
         }
     }
 

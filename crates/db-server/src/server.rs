@@ -12,7 +12,8 @@ use json::Json;
 
 use crate::locks::Locks;
 use crate::served::{DbKey, Served, Wake};
-use crate::server_db;
+use crate::server_db::{self, Status};
+use crate::upstream::Upstream;
 
 /// Identifies a client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,6 +71,22 @@ pub(crate) struct Client {
     pub(crate) locks_lost: usize,
     /// Whether it is to be disconnected: nothing more is done for it.
     pub(crate) ending: bool,
+    /// The role that restricts it, if one does, and the name in its certificate.
+    pub(crate) role: Option<Arc<str>>,
+    pub(crate) id: Option<String>,
+    /// What log lines call it.
+    pub(crate) name: String,
+}
+
+/// What is known of a client when it connects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientInfo {
+    /// Whether it may not change anything.
+    pub read_only: bool,
+    /// The role of its remote, which restricts it in databases that know roles.
+    pub role: Option<Arc<str>>,
+    /// What log lines call it.
+    pub name: String,
 }
 
 /// What status columns say of a client.
@@ -97,6 +114,10 @@ pub struct Server {
     next_key: u64,
     pub(crate) generation: u64,
     pub(crate) monitor_cond_disabled: bool,
+    /// Whether clients are told ids of transactions of databases that have no other server's.
+    pub(crate) transaction_ids: bool,
+    /// Whether changes are recorded as differences.
+    pub(crate) differences: bool,
 }
 
 impl std::fmt::Debug for Server {
@@ -125,19 +146,29 @@ impl Server {
             next_key: 0,
             generation: 0,
             monitor_cond_disabled: false,
+            transaction_ids: false,
+            differences: true,
             uuids,
         };
         let key = this.new_key();
         let db = server_db::new(this.uuids.fork());
         this.dbs
             .insert(server_db::NAME.into(), Served::in_memory(key, db));
-        this.update_server_db(|db| server_db::set(db, server_db::NAME, None));
+        this.update_server_db(|db| server_db::set(db, server_db::NAME, &Status::STANDALONE));
         this
     }
 
     pub(crate) fn new_key(&mut self) -> DbKey {
         self.next_key += 1;
         DbKey(self.next_key)
+    }
+
+    /// Puts things into a random order.
+    pub(crate) fn shuffle<T>(&mut self, things: &mut [T]) {
+        for last in (1..things.len()).rev() {
+            let random = self.uuids.next_uuid().as_u128() >> 64;
+            things.swap(last, (random % (last as u128 + 1)) as usize);
+        }
     }
 
     /// The server's id, which `get_server_id` tells.
@@ -149,13 +180,22 @@ impl Server {
         self.clock.wall()
     }
 
-    /// A client has connected.  One that is `read_only` may not change anything.
-    pub fn connect(&mut self, client: ClientId, read_only: bool) {
+    /// A client has connected.
+    pub fn connect(&mut self, client: ClientId, info: ClientInfo) {
         let state = Client {
-            read_only,
+            read_only: info.read_only,
+            role: info.role,
+            name: info.name,
             ..Client::default()
         };
         self.clients.insert(client, state);
+    }
+
+    /// The common name in the certificate that a client showed, if it showed one.
+    pub fn identify(&mut self, client: ClientId, id: Option<String>) {
+        if let Some(state) = self.clients.get_mut(&client) {
+            state.id = id;
+        }
     }
 
     /// A client has gone.
@@ -172,6 +212,7 @@ impl Server {
         for served in self.dbs.values_mut() {
             served.waiting.retain(|waiting| waiting.client != client);
         }
+        self.forget_forwarded(client);
         for (name, owner) in self.locks.forget(client) {
             self.notify(owner, "locked", vec![name.into()]);
         }
@@ -304,6 +345,7 @@ impl Server {
         }
         for name in &names {
             self.run_waiting(name, now);
+            self.relay_status_changed(name);
             let wall = self.wall();
             if let Some(served) = self.dbs.get_mut(name)
                 && served.wants_compaction(now)
@@ -344,10 +386,11 @@ impl Server {
     /// When [`Server::run`] should be called at the latest.
     pub fn next_deadline(&self) -> Instant {
         let waiting = self.dbs.values().flat_map(|served| &served.waiting);
-        waiting
-            .map(|waiting| waiting.until)
-            .min()
-            .unwrap_or(server_db::NEVER)
+        let upstreams = self.dbs.values().filter_map(|s| s.upstream.as_ref());
+        let upstreams = upstreams.map(Upstream::next_deadline).min();
+        let waiting = waiting.map(|waiting| waiting.until).min();
+        let first = waiting.unwrap_or(server_db::NEVER);
+        first.min(upstreams.unwrap_or(server_db::NEVER))
     }
 
     /// Tells a client's monitors of what they were not told yet.
@@ -392,6 +435,17 @@ impl Server {
             self.flush_client(client);
         }
         self.generation += 1;
+    }
+
+    /// Shows in `_Server` how it stands with a database.
+    pub(crate) fn refresh_status(&mut self, name: &str) {
+        let now = self.clock.now();
+        let Some(served) = self.dbs.get_mut(name) else {
+            return;
+        };
+        let status = served.status(now);
+        served.told_connected = status.connected;
+        self.update_server_db(|db| server_db::set(db, name, &status));
     }
 
     /// Changes `_Server` and tells those who watch it.

@@ -41,8 +41,31 @@ fn find(db: &Database, name: &str) -> Option<Uuid> {
     Some(row.uuid())
 }
 
-/// Notes that a standalone database is served, with this schema (`_Server` itself has none).
-pub(crate) fn set(db: &mut Database, name: &str, schema: Option<&DatabaseSchema>) -> Changes {
+/// What is told of a database.
+#[derive(Clone, Debug)]
+pub(crate) struct Status {
+    /// How it is shared between servers: `standalone`, `clustered` or `relay`.
+    pub(crate) model: &'static str,
+    /// Whether this server has a part in what serves the database.
+    pub(crate) connected: bool,
+    /// Whether it is the one that commits changes.
+    pub(crate) leader: bool,
+    /// The schema, once it is known (`_Server` itself has none).
+    pub(crate) schema: Option<Arc<DatabaseSchema>>,
+}
+
+impl Status {
+    /// That of a database that is this server's alone.
+    pub(crate) const STANDALONE: Self = Self {
+        model: "standalone",
+        connected: true,
+        leader: true,
+        schema: None,
+    };
+}
+
+/// Notes that a database is served, and how it stands with it.
+pub(crate) fn set(db: &mut Database, name: &str, status: &Status) -> Changes {
     let Some(table) = db.schema().table_index("Database") else {
         return Changes::default();
     };
@@ -54,12 +77,13 @@ pub(crate) fn set(db: &mut Database, name: &str, schema: Option<&DatabaseSchema>
         transaction.insert(table, Row::new(&table_schema, uuid));
     }
     if let Some(row) = transaction.modify(table, uuid) {
+        let schema = status.schema.as_ref();
         let text = schema.map(|schema| Atom::string(schema.to_json().to_string()));
         for (column, atom) in [
             ("name", Some(Atom::string(name))),
-            ("model", Some(Atom::string("standalone"))),
-            ("connected", Some(Atom::Boolean(true))),
-            ("leader", Some(Atom::Boolean(true))),
+            ("model", Some(Atom::string(status.model))),
+            ("connected", Some(Atom::Boolean(status.connected))),
+            ("leader", Some(Atom::Boolean(status.leader))),
             ("schema", text),
         ] {
             if let Some(column) = table_schema.column_index(column) {
@@ -91,10 +115,21 @@ mod tests {
     fn databases_are_listed() {
         let mut db = new(UuidSource::new([1; 32]));
         assert_eq!(db.schema().tables.len(), 1);
-        assert!(!set(&mut db, NAME, None).is_empty());
-        assert!(set(&mut db, NAME, None).is_empty());
+        assert!(!set(&mut db, NAME, &Status::STANDALONE).is_empty());
+        assert!(set(&mut db, NAME, &Status::STANDALONE).is_empty());
         let schema = Arc::clone(db.schema());
-        assert!(!set(&mut db, "x", Some(&schema)).is_empty());
+        let status = Status {
+            schema: Some(schema),
+            ..Status::STANDALONE
+        };
+        assert!(!set(&mut db, "x", &status).is_empty());
+        let relay = Status {
+            model: "relay",
+            connected: false,
+            leader: false,
+            schema: None,
+        };
+        assert!(!set(&mut db, "x", &relay).is_empty());
         assert_eq!(db.table(0).len(), 2);
         assert!(!remove(&mut db, "x").is_empty());
         assert_eq!(db.table(0).len(), 1);

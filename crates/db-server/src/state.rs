@@ -14,9 +14,13 @@ use io::{Event, Net, Poll};
 use crate::db_column::{DbColumn, field};
 use crate::remotes::{RemoteOptions, Remotes};
 use crate::server::Server;
+use crate::sources::{Source, Sources};
 
 /// How often status columns are written.
 const STATUS_INTERVAL: Duration = Duration::from_millis(2500);
+
+/// Tokens of sources are numbers from here on, those of remotes small ones.
+const FIRST_SOURCE: u64 = 1 << 48;
 
 /// A server with its remotes.
 #[derive(Debug)]
@@ -25,6 +29,12 @@ pub(crate) struct State {
     pub(crate) remotes: Remotes,
     /// Remotes as they were given, sorted.
     pub(crate) names: Vec<String>,
+    sources: Sources,
+    /// Where the other servers of relays and backups are, by database.
+    wanted_sources: BTreeMap<Arc<str>, (u64, Source)>,
+    sources_changed: bool,
+    /// Tells connections to other servers apart that must not be the same.
+    epoch: u64,
     /// How those behave of which a configuration file says it.
     options: BTreeMap<String, RemoteOptions>,
     net: Net,
@@ -48,6 +58,10 @@ impl State {
         let mut this = Self {
             server,
             remotes: Remotes::new(net, 0),
+            sources: Sources::new(net, FIRST_SOURCE),
+            wanted_sources: BTreeMap::new(),
+            sources_changed: false,
+            epoch: 0,
             names,
             options: BTreeMap::new(),
             net: net.clone(),
@@ -87,6 +101,36 @@ impl State {
         columns.try_for_each(|name| DbColumn::find(&self.server, name).map(drop))
     }
 
+    /// Connects database `name` to another server, or to no other any more; with `anew` over a
+    /// new connection in any case.
+    pub(crate) fn set_source(&mut self, name: &Arc<str>, source: Option<Source>, anew: bool) {
+        self.sources_changed = true;
+        let before = self.wanted_sources.remove(name);
+        if let Some(source) = source {
+            let epoch = before.map_or(0, |(epoch, _)| epoch);
+            self.epoch += u64::from(anew);
+            let epoch = if anew { self.epoch } else { epoch };
+            self.wanted_sources
+                .insert(Arc::clone(name), (epoch, source));
+        }
+    }
+
+    /// Changes how the connection of database `name` to another server behaves, if it has one.
+    pub(crate) fn change_source(&mut self, name: &str, change: impl FnOnce(&mut Source)) {
+        if let Some((_, source)) = self.wanted_sources.get_mut(name) {
+            change(source);
+            self.sources_changed = true;
+        }
+    }
+
+    /// How a backup fares, which follows `source`, as `ovsdb-server/sync-status` says it.
+    pub(crate) fn sync_status(&self, name: &str, source: &str) -> String {
+        if !self.sources.is_alive(name) {
+            return format!("not connected to {source}");
+        }
+        self.server.sync_status(name, source)
+    }
+
     /// Adds a remote.
     pub(crate) fn add_remote(&mut self, name: &str) -> Result<(), String> {
         if name.starts_with("db:") {
@@ -114,6 +158,10 @@ impl State {
 
     /// Brings remotes and TLS in line with the configuration, if that may have changed.
     pub(crate) fn reconfigure(&mut self, poll: &mut Poll) {
+        if std::mem::take(&mut self.sources_changed) {
+            self.sources
+                .set(&self.wanted_sources, &mut self.server, poll);
+        }
         let generation = self.server.generation();
         if self.configured == Some(generation) {
             return;
@@ -147,7 +195,7 @@ impl State {
         let mut wanted = BTreeMap::new();
         for name in &self.names {
             if !name.starts_with("db:") {
-                let options = self.options.get(name).copied();
+                let options = self.options.get(name).cloned();
                 let options = options.unwrap_or_else(|| RemoteOptions::default_for(name));
                 wanted.insert(name.clone(), options);
                 continue;
@@ -164,9 +212,6 @@ impl State {
             for row in rows {
                 let target = field(&schema, &row, "target").and_then(Datum::as_str);
                 match target {
-                    // Without the rules of the role, whoever connects could do anything.
-                    Some(target) if has_role(&schema, &row) => log::warn!(target: "ovsdb_server",
-                        "{target}: not served: roles are not supported yet"),
                     Some(target) if !target.is_empty() => {
                         let options = row_options(&schema, &row, target);
                         wanted.insert(target.to_owned(), options);
@@ -192,8 +237,10 @@ impl State {
         if std::mem::take(&mut self.reconnect) {
             self.remotes.reconnect(poll.now());
         }
+        self.sources.run(events, &mut self.server, poll);
         self.remotes.run(events, &mut self.server, poll);
         self.reconfigure(poll);
+        self.sources.end_turn(&mut self.server, poll);
         let now = poll.now();
         if now >= self.next_status {
             self.next_status = now + STATUS_INTERVAL;
@@ -212,6 +259,7 @@ impl State {
         };
         self.remotes
             .next_deadline(now)
+            .min(self.sources.next_deadline(now))
             .min(self.server.next_deadline())
             .min(status)
     }
@@ -231,6 +279,10 @@ impl State {
             let Some(table) = column.target_table(&self.server) else {
                 continue;
             };
+            if self.server.has_upstream(&column.db) {
+                // Its contents are another server's.
+                continue;
+            }
             let mut updates: Vec<(Uuid, usize, Datum)> = Vec::new();
             for row in rows {
                 self.status_updates(&schema, &row, now, &mut updates);
@@ -307,13 +359,6 @@ impl State {
     }
 }
 
-/// Whether a row restricts its remote's clients to what a role may do (`ovsdb(7)`, "Role-Based
-/// Access Control").
-fn has_role(schema: &TableSchema, row: &Row) -> bool {
-    let role = field(schema, row, "role").and_then(Datum::as_str);
-    role.is_some_and(|role| !role.is_empty())
-}
-
 /// What a row says of how its remote behaves.
 fn row_options(schema: &TableSchema, row: &Row, target: &str) -> RemoteOptions {
     let mut options = RemoteOptions::default_for(target);
@@ -331,5 +376,7 @@ fn row_options(schema: &TableSchema, row: &Row, target: &str) -> RemoteOptions {
     }
     let read_only = field(schema, row, "read_only").and_then(Datum::as_bool);
     options.read_only = read_only.unwrap_or(false);
+    let role = field(schema, row, "role").and_then(Datum::as_str);
+    options.role = role.filter(|role| !role.is_empty()).map(Arc::from);
     options
 }

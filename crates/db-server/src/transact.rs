@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use base::Instant;
-use db_engine::{Committed, Context, Outcome, Transaction};
+use db_engine::{Committed, Context, Identity, Outcome, Transaction};
 use io::jsonrpc::Message;
 use json::Json;
 
 use crate::served::Waiting;
 use crate::server::{ClientId, Otherwise, Server};
+use crate::upstream::{Forwarded, Upstream};
 
 impl Server {
     /// Executes a transaction and answers it, now or later.
@@ -40,17 +41,34 @@ impl Server {
             return;
         };
         let locks = &self.locks;
+        let state = self.clients.get(&client);
+        let role = state.and_then(|state| state.role.as_deref());
+        let identity = role.map(|role| Identity {
+            role,
+            id: state.and_then(|state| state.id.as_deref()),
+        });
+        let relay = served.upstream.as_ref().and_then(Upstream::as_relay);
         let context = Context {
             now,
             since: waiting.since,
             read_only,
             owns_lock: &|lock| locks.owns(lock, client),
+            identity: identity.as_ref(),
+            forwards: relay.is_some(),
         };
         match served.db.execute(&waiting.params, &context) {
             Outcome::Wait(until) => {
                 waiting.until = until;
                 served.waiting.push(waiting);
             }
+            Outcome::Forward => self.forward(
+                name,
+                Forwarded {
+                    client,
+                    id: waiting.id,
+                    params: waiting.params,
+                },
+            ),
             Outcome::Done(result, committed) => {
                 if let Some(committed) = committed {
                     served.commit(&committed, wall);
@@ -128,6 +146,9 @@ impl Server {
                 self.send(client, None, Message::error("canceled".into(), waiting.id));
                 return;
             }
+        }
+        if self.take_back(client, id) {
+            self.send(client, None, Message::error("canceled".into(), id.clone()));
         }
     }
 

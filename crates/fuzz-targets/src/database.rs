@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Instant, WallTime};
+use base::WallTime;
 use db_engine::log_file::{LogReader, frame};
 use db_engine::monitor::{Monitors, Spec, Version};
 use db_engine::{Context, Database, Loader, Outcome, transaction_record};
@@ -80,12 +80,7 @@ fn clients(input: &[u8]) {
 
 fn transact(db: &mut Database, twin: &mut Loader, monitors: &mut Monitors, params: &Json) {
     let before = whole(db);
-    let context = Context {
-        now: Instant::ZERO,
-        since: Instant::ZERO,
-        read_only: false,
-        owns_lock: &|lock| lock == "mine",
-    };
+    let context = Context::local(&|lock| lock == "mine");
     let Outcome::Done(_, Some(committed)) = db.execute(params, &context) else {
         assert_eq!(before, whole(db), "what failed left something behind");
         return;

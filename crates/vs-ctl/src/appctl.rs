@@ -44,6 +44,7 @@ enum Id {
     Timeout,
     Format,
     Pretty,
+    Execute,
     Help,
     Version,
     Log(LogOption),
@@ -119,6 +120,7 @@ fn parse(program: &str, args: &[String], logger: &Logger, dirs: &Dirs) -> Result
         Opt::required("timeout", Some('T'), Id::Timeout),
         Opt::required("format", Some('f'), Id::Format),
         Opt::flag("pretty", None, Id::Pretty),
+        Opt::flag("execute", Some('e'), Id::Execute),
         Opt::flag("help", Some('h'), Id::Help),
         Opt::flag("version", Some('V'), Id::Version),
     ];
@@ -130,6 +132,7 @@ fn parse(program: &str, args: &[String], logger: &Logger, dirs: &Dirs) -> Result
         pretty: false,
         command: Vec::new(),
     };
+    let mut executes = false;
     let mut pass = Getopt::new(args, &options, Order::StopAtOperand);
     loop {
         let next = pass
@@ -157,6 +160,12 @@ fn parse(program: &str, args: &[String], logger: &Logger, dirs: &Dirs) -> Result
                 }
             },
             Id::Pretty => settings.pretty = true,
+            // Once it came before the command, which is now what follows the options anyway.
+            Id::Execute if !executes => executes = true,
+            Id::Execute => {
+                let error = "-e or --execute may be speciifed only once";
+                return Err(Early::Fail(error.to_owned()));
+            }
             Id::Help => return Err(Early::Print(USAGE.replace("{program}", program))),
             Id::Version => return Err(Early::Print(version_text(program) + "\n")),
             Id::Log(option) => option.apply(value, logger, dirs).map_err(Early::Fail)?,

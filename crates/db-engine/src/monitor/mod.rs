@@ -89,10 +89,10 @@ impl Monitors {
         Self::default()
     }
 
-    /// Tells clients the ids of transactions from now on, so that they can come back to where
-    /// they were.  Without this the id is all zeros, as standalone servers always had it.
-    pub const fn tell_ids(&mut self) {
-        self.tells_ids = true;
+    /// Sets whether clients are told the ids of transactions from now on, so that they can come
+    /// back to where they were.  Else the id is all zeros, as standalone servers always had it.
+    pub const fn tell_ids(&mut self, tell: bool) {
+        self.tells_ids = tell;
     }
 
     fn told_id(&self) -> Uuid {
@@ -204,6 +204,16 @@ impl Monitors {
         for group in self.groups.values_mut() {
             group.initial = None;
         }
+        self.trim();
+    }
+
+    /// Takes note of a commit that changed nothing here.
+    pub fn passed(&mut self, id: Uuid) {
+        self.head += 1;
+        self.history.push_back(Entry {
+            id,
+            changes: Arc::default(),
+        });
         self.trim();
     }
 

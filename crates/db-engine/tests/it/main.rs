@@ -8,7 +8,7 @@ mod twin;
 
 use std::sync::Arc;
 
-use base::{Instant, WallTime};
+use base::WallTime;
 use db_engine::{Committed, Context, Database, Outcome, transaction_record};
 use db_model::{DatabaseSchema, UuidSource};
 use json::Json;
@@ -26,15 +26,10 @@ fn database(schema: &str) -> Database {
 
 /// Executes a transaction at time zero.
 fn execute(db: &mut Database, params: &str) -> (Json, Option<Committed>) {
-    let context = Context {
-        now: Instant::ZERO,
-        since: Instant::ZERO,
-        read_only: false,
-        owns_lock: &|lock| lock == "mine",
-    };
+    let context = Context::local(&|lock| lock == "mine");
     match db.execute(&parse(params), &context) {
         Outcome::Done(reply, committed) => (reply, committed),
-        Outcome::Wait(_) => panic!("waits: {params}"),
+        Outcome::Wait(_) | Outcome::Forward => panic!("waits: {params}"),
     }
 }
 

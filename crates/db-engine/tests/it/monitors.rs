@@ -145,7 +145,7 @@ fn conditions_choose_rows_and_change() {
 fn clients_come_back_to_where_they_were() {
     let mut bench = Bench::new();
     let requests = r#"{"t":[{"columns":["n"]}]}"#;
-    bench.monitors.tell_ids();
+    bench.monitors.tell_ids(true);
     bench.transact(INSERT);
     let known = bench.transact(r#"{"op":"update","table":"t","where":[],"row":{"n":2}}"#);
     let last = bench.transact(r#"{"op":"update","table":"t","where":[],"row":{"n":3}}"#);

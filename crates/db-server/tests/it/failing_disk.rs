@@ -171,7 +171,7 @@ impl Story {
     fn begin_to_watch(&mut self) {
         self.replica = None;
         self.bench.server.disconnect(B);
-        self.bench.server.connect(B, false);
+        self.bench.server.connect(B, ClientInfo::default());
         self.bench.request(B, "monitor", r#"["d","m",{"t":[{}]}]"#);
     }
 

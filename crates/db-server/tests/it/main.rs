@@ -1,6 +1,7 @@
 //! The server's sessions, without sockets.
 
 mod failing_disk;
+mod upstreams;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use base::{Clock, Instant};
 use db_engine::disk::SimDisk;
 use db_engine::{Database, Disk};
 use db_model::{DatabaseSchema, UuidSource};
-use db_server::{ClientId, Output, Server};
+use db_server::{ClientId, ClientInfo, Output, Server};
 use io::jsonrpc::Message;
 use json::Json;
 
@@ -30,8 +31,8 @@ impl Bench {
         let schema = Arc::new(DatabaseSchema::from_text(SCHEMA).expect("valid"));
         let db = Database::new(schema, UuidSource::new([4; 32]));
         server.add_database(clock.now(), db, disk).expect("added");
-        server.connect(A, false);
-        server.connect(B, false);
+        server.connect(A, ClientInfo::default());
+        server.connect(B, ClientInfo::default());
         Self { clock, server }
     }
 
@@ -142,7 +143,7 @@ fn locks_are_queued_and_stolen() {
         bench.outputs(),
         [r#"2 {"id":null,"method":"locked","params":["x"]}"#]
     );
-    bench.server.connect(A, false);
+    bench.server.connect(A, ClientInfo::default());
     bench.request(A, "steal", r#"["x"]"#);
     let lines = bench.outputs();
     assert_eq!(

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::Instant;
 use db_engine::disk::{FileDisk, lock, replace_file};
 use db_engine::log_file::Word;
 use db_engine::{Context, Disk, Outcome, log_file, store, transaction_record, writer};
@@ -243,15 +242,12 @@ fn execute(
     db: &mut db_engine::Database,
     transaction: &Json,
 ) -> Result<(Json, Option<db_engine::Committed>), String> {
-    let context = Context {
-        now: Instant::ZERO,
-        since: Instant::ZERO,
-        read_only: false,
-        owns_lock: &|_| false,
-    };
+    let context = Context::local(&|_| false);
     match db.execute(transaction, &context) {
         Outcome::Done(reply, committed) => Ok((reply, committed)),
-        Outcome::Wait(_) => Err("the transaction waits for a change that cannot come".to_owned()),
+        Outcome::Wait(_) | Outcome::Forward => {
+            Err("the transaction waits for a change that cannot come".to_owned())
+        }
     }
 }
 

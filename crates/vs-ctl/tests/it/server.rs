@@ -134,7 +134,7 @@ fn serve(name: &str, started: &Sender<Waker>, stop: &AtomicBool) {
         while let Ok(stream) = listener.accept() {
             let client = ClientId(next);
             clients.insert(client, Rpc::new(stream, Token(next)));
-            server.connect(client, false);
+            server.connect(client, db_server::ClientInfo::default());
             next += 1;
         }
         let now = clock.now();
