@@ -92,16 +92,20 @@ fn a_bad_configuration_file_ends_the_server() {
 fn a_remote_whose_clients_have_a_role_is_not_open_to_all() {
     let folder = Scratch::new();
     let string = r#"{"type":{"key":"string","min":0,"max":1}}"#;
+    let strings = r#"{"type":{"key":"string","min":0,"max":"unlimited"}}"#;
     let schema = format!(
         r#"{{"name":"d","version":"1.0.0","tables":{{
             "Global":{{"isRoot":true,"columns":{{"connections":{{"type":
                 {{"key":{{"type":"uuid","refTable":"Connection"}},"min":0,"max":"unlimited"}}}}}}}},
-            "Connection":{{"columns":{{"target":{{"type":"string"}},"role":{string}}}}}}}}}"#
+            "Connection":{{"columns":{{"target":{{"type":"string"}},"role":{string}}}}},
+            "RBAC_Role":{{"isRoot":true,"columns":{{"name":{{"type":"string"}},"permissions":{{"type":
+                {{"key":"string","value":{{"type":"uuid","refTable":"RBAC_Permission"}},"min":0,"max":"unlimited"}}}}}}}},
+            "RBAC_Permission":{{"columns":{{"table":{{"type":"string"}},"authorization":{strings},
+                "insert_delete":{{"type":"boolean"}},"update":{strings}}}}}}}}}"#
     );
     std::fs::write(folder.file("schema"), schema).unwrap();
     let made = tool("ovsdb-tool", &["create", "d", "schema"], &folder);
     assert!(made.0, "{}", made.1);
-    let log = folder.file("log");
     let mut server = Command::new(ours().daemons.join("ovsdb-server"));
     server
         .args([
@@ -110,21 +114,21 @@ fn a_remote_whose_clients_have_a_role_is_not_open_to_all() {
             "d",
         ])
         .arg(format!("--unixctl={}", folder.file("ctl").display()))
-        .arg(format!("--log-file={}", log.display()))
         .arg("-vconsole:off")
         .env("OVS_RUNDIR", folder.path())
         .current_dir(folder.path());
     let _server = Daemon::start(&mut server);
-    let transact = |operations: &str| {
+    let through = |socket: &str, operations: &str| {
         let transaction = format!(r#"["d",{operations}]"#);
+        let socket = format!("unix:{socket}");
         tool(
             "ovsdb-client",
-            &["transact", "unix:own", &transaction],
+            &["transact", &socket, &transaction],
             &folder,
         )
     };
     eventually("the server answers", || {
-        transact(r#"{"op":"comment","comment":""}"#).0
+        through("own", r#"{"op":"comment","comment":""}"#).0
     });
     let row = |name: &str, role: &str| {
         format!(
@@ -137,19 +141,49 @@ fn a_remote_whose_clients_have_a_role_is_not_open_to_all() {
         row("plain", r#""""#),
     ];
     let names = ["guarded", "open", "plain"].map(|name| format!(r#"["named-uuid","{name}"]"#));
-    let (done, text) = transact(&format!(
-        r#"{},{{"op":"insert","table":"Global","row":{{"connections":["set",[{}]]}}}}"#,
-        rows.join(","),
-        names.join(",")
-    ));
-    assert!(done && !text.contains("error"), "{text}");
-    eventually("the remotes without a role are served", || {
-        folder.file("open").exists() && folder.file("plain").exists()
-    });
-    assert!(!folder.file("guarded").exists());
-    let log = std::fs::read_to_string(log).unwrap();
-    assert!(
-        log.contains("punix:guarded: not served: roles are not supported yet"),
-        "{log}"
+    let (done, text) = through(
+        "own",
+        &format!(
+            r#"{},{{"op":"insert","table":"Global","row":{{"connections":["set",[{}]]}}}}"#,
+            rows.join(","),
+            names.join(",")
+        ),
     );
+    assert!(done && !text.contains("error"), "{text}");
+    eventually("the remotes are served", || {
+        let mut all = ["guarded", "open", "plain"].into_iter();
+        all.all(|name| folder.file(name).exists())
+    });
+    let change = r#"{"op":"update","table":"Global","where":[],"row":{"connections":["set",[]]}}"#;
+    // Nobody knows who a client without a certificate is.
+    let (_, text) = through("guarded", change);
+    let denied = r#"RBAC rules for client \"(null)\" role \"controller\" prohibit modification of table \"Global\"."#;
+    assert!(text.contains(denied), "{text}");
+    let (_, text) = through(
+        "guarded",
+        r#"{"op":"select","table":"Global","where":[],"columns":[]}"#,
+    );
+    assert!(text.contains("rows"), "{text}");
+    std::fs::write(folder.file("schema"), r#"{"name":"d","tables":{}}"#).unwrap();
+    let (done, text) = tool(
+        "ovsdb-client",
+        &["convert", "unix:guarded", "schema"],
+        &folder,
+    );
+    assert!(
+        !done && text.contains("only the root role may convert databases"),
+        "{text}"
+    );
+    for name in ["open", "plain"] {
+        let (_, text) = through(
+            name,
+            r#"{"op":"mutate","table":"Global","where":[],"mutations":[]}"#,
+        );
+        assert!(text.contains(r#"{"count":1}"#), "{text}");
+    }
+    let insert = r#"{"op":"insert","table":"Global","row":{}}"#;
+    for (name, answer) in [("guarded", "prohibit row insertion"), ("open", "uuid")] {
+        let (_, text) = through(name, insert);
+        assert!(text.contains(answer), "{text}");
+    }
 }

@@ -14,6 +14,7 @@ mod killed_server;
 mod megaflows;
 mod monitored_server;
 mod scale;
+mod upstreams;
 
 use std::path::Path;
 
