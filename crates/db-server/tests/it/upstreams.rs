@@ -300,11 +300,12 @@ fn transactions_wait_for_the_source_and_are_canceled_with_it() {
     row.clock.step(Duration::from_secs(31));
     row.settle();
     assert_eq!(row.status(1), r#""relay" false false true"#);
-    // Who leans on it looks for another server, and finds this one again later.
-    assert!(!row.hops[2].connected);
+    // Who leans on it knows, may look for another server, or hears when this one will do again.
+    let why = row.hops[2].server.upstream_unsuitable("d");
+    assert!(why.is_some_and(|why| why.contains("disconnected from the relay source")));
     row.hops[1].up = true;
     row.settle();
-    row.settle();
+    assert_eq!(row.hops[2].server.upstream_unsuitable("d"), None);
     assert_eq!(row.status(2), r#""relay" true false true"#);
 }
 
@@ -340,8 +341,7 @@ fn a_relay_without_its_source_serves_nothing_yet() {
         row.told
     );
     add_database(&mut row.hops[0].server, SCHEMA);
-    // The source tells those who cope with it; here the link is made anew.
-    row.cut(1);
+    // The source tells those who cope with it.
     row.settle();
     assert_eq!(row.status(1), r#""relay" true false true"#);
 }
