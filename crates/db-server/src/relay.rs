@@ -161,10 +161,8 @@ impl Server {
             return Ok(());
         };
         let mut db = Database::new(schema, uuids);
-        if let Err(error) = db.follow(&update) {
-            // The next connection brings the schema again.
-            return Err(error);
-        }
+        // If it fails, the next connection brings the schema again.
+        db.follow(&update)?;
         let first = !std::mem::replace(&mut served.available, true);
         served.key = key;
         served.db = db;
