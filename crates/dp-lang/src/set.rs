@@ -140,7 +140,7 @@ fn set_header(write: &Write<'_>, attr: KeyAttr, packet: &mut Packet, proto: u8) 
         KeyAttr::Arp => {
             let arp = Arp::new(at(packet, layers.l3)?)?;
             let fields = ArpFields {
-                op: write.u16(slot::NW_PROTO, arp.op()),
+                op: arp_op(write, arp.op()),
                 spa: write.ipv4(slot::NW_SRC, arp.spa()),
                 tpa: write.ipv4(slot::NW_DST, arp.tpa()),
                 sha: write.mac(slot::ARP_SHA, arp.sha()),
@@ -173,6 +173,15 @@ fn set_header(write: &Write<'_>, attr: KeyAttr, packet: &mut Packet, proto: u8) 
         KeyAttr::Priority | KeyAttr::Mark | KeyAttr::Tunnel | KeyAttr::Nsh => {}
     }
     Some(())
+}
+
+/// The operation of ARP, of which keys know those up to 255, and the others as zero.
+fn arp_op(write: &Write<'_>, old: u16) -> u16 {
+    let known = u8::try_from(old).unwrap_or(0);
+    match u16::from(write.u8(slot::NW_PROTO, known)) {
+        new if new == u16::from(known) => old,
+        new => new,
+    }
 }
 
 /// The address in the first link-layer address option of a kind.
@@ -212,5 +221,36 @@ fn set_nsh(write: &Write<'_>, packet: &mut Packet) {
         let place = &mut data[l3 + 8 + 4 * n..l3 + 12 + 4 * n];
         let old = u32::from_be_bytes([place[0], place[1], place[2], place[3]]);
         place.copy_from_slice(&write.u32(slot, old).to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use net_flow::FlowMask;
+
+    use super::*;
+
+    /// Keys know operations up to 255: what a packet has beyond that goes when one is set.
+    #[test]
+    fn an_operation_of_arp_is_set_whole_or_not_at_all() {
+        for old in [0, 1, 2, 0x100, 0x1ff, 0xffff] {
+            for (mask, after) in [(0xff, 2), (0, old)] {
+                let mut frame = vec![0; 12];
+                frame.extend([8, 6, 0, 1, 8, 0, 6, 4]);
+                frame.extend(u16::to_be_bytes(old));
+                frame.extend([0; 20]);
+                let mut packet = Packet::from_frame(&frame);
+                let mut key = FlowKey::new();
+                net_flow::extract(&mut packet, &mut key, 1);
+                key.set(slot::NW_PROTO, 2);
+                let mut masked = FlowMask::new();
+                masked.add(slot::NW_PROTO, mask);
+                masked.set_exact(slot::ARP_SHA);
+                let field = SetField::new(KeyAttr::Arp, &key, &masked);
+                set(&field, &mut packet, &mut Cow::Owned(key));
+                let op = Arp::new(&packet.data()[14..]).unwrap().op();
+                assert_eq!(op, after, "{old:#x} {mask:#x}");
+            }
+        }
     }
 }

@@ -231,9 +231,12 @@ pub fn set_sctp_ports(packet: &mut Packet, src: u16, dst: u16) {
     put(packet, l4 + 8, &fixed);
 }
 
+/// The part of an ICMP or ICMPv6 header that every message has: type, code and checksum.
+const ICMP_CHECKED: usize = 4;
+
 /// Sets type and code of the ICMP or ICMPv6 header.
 pub fn set_icmp(packet: &mut Packet, kind: u8, code: u8) {
-    if let Some((l4, bytes)) = l4(packet, Icmp::LEN) {
+    if let Some((l4, bytes)) = l4(packet, ICMP_CHECKED) {
         let old = [bytes[0], bytes[1]];
         put(packet, l4, &[kind, code]);
         update_checksum(packet, l4 + 2, &old, &[kind, code]);
@@ -348,7 +351,7 @@ fn upper_checksum(packet: &Packet, proto: u8) -> Option<usize> {
             let has = bytes[6..8] != [0, 0] || is_partial(packet, l4 + 6);
             has.then_some(l4 + 6)
         }
-        ip_proto::ICMPV6 => l4(packet, Icmp::LEN).map(|(l4, _)| l4 + 2),
+        ip_proto::ICMPV6 => l4(packet, ICMP_CHECKED).map(|(l4, _)| l4 + 2),
         _ => None,
     }
 }

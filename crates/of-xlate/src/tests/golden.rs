@@ -129,6 +129,13 @@ fn trace_of(view: &SwitchView, head: &str) -> String {
     trace(view, &looking(&key(flow)), names, &next).text
 }
 
+/// Packets of which the original's megaflows do not say all that was looked at: how many labels a
+/// stack without a bottom has.
+const NARROWER: [&str; 1] = [
+    "mpls,in_port=2,dl_src=50:54:00:00:00:05,dl_dst=50:54:00:00:00:07,mpls_label=5,mpls_ttl=3,\
+     mpls_bos=0",
+];
+
 #[test]
 fn traces_are_the_originals() {
     for (name, text) in GOLDEN {
@@ -142,10 +149,15 @@ fn traces_are_the_originals() {
             }
             let text = trace_of(&view, head);
             let (ours, theirs) = (comparable(text.trim()), comparable(body.trim()));
+            assert_eq!(
+                ours.lines().count(),
+                theirs.lines().count(),
+                "{name}: {head}"
+            );
             for (our, their) in ours.lines().zip(theirs.lines()) {
-                assert_eq!(our, their, "{name}: {head}");
+                let is_narrower = our.starts_with("Megaflow: ") && NARROWER.contains(&head);
+                assert_eq!(our == their, !is_narrower, "{name}: {head}\n{our}\n{their}");
             }
-            assert_eq!(ours, theirs, "{name}: {head}");
             count += 1;
         }
         assert!(count > 10, "{name}: {count}");
