@@ -1,6 +1,6 @@
 //! What every other crate stands on: instants and the clock that may be stopped and
 //! stepped, snapshots that one thread publishes and others read, waiting for a thread's work, rate limits, coverage
-//! counters, the log, directories, and command-line options.
+//! counters, the log, directories, hashes, and command-line options.
 #![forbid(unsafe_code)]
 
 pub mod coverage;
@@ -8,6 +8,7 @@ mod dirs;
 mod epoch;
 mod file;
 pub mod getopt;
+pub mod hash;
 pub mod log;
 pub mod published;
 pub mod rate_limit;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use base::Instant;
-use dp_lang::{Action, UserCookie};
-use net_flow::{FlowKey, FlowMask, slot};
+use dp_lang::{Action, Ufid, UserCookie};
+use net_flow::{FlowKey, FlowMask, MiniKey, slot};
 
 /// Why a packet is handed to the switch.
 #[derive(Clone, Copy, Debug)]
@@ -24,19 +24,42 @@ pub struct Upcall<'a> {
     pub packet: &'a [u8],
     /// Its key; the input port is a datapath port.
     pub key: &'a FlowKey,
+    /// More packets come than are served: a flow is worth what it costs only if more than one
+    /// packet would meet it.
+    pub congested: bool,
 }
 
 /// What is to be done with a packet and with those like it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Verdict {
     /// The actions for this packet; an empty list drops it.
     pub actions: Arc<[Action]>,
-    /// The actions for the flow, where they differ from those for this packet.
-    pub flow_actions: Option<Arc<[Action]>>,
-    /// The bits of the key that the decision depended on.
-    pub mask: FlowMask,
-    /// Whether a flow is to be installed.
-    pub install: bool,
+    /// A flow that is to be installed for those like it.
+    pub flow: Option<NewFlow>,
+}
+
+/// A flow that the switch wants to be installed, and will know by its id.
+#[derive(Clone, Debug)]
+pub struct NewFlow {
+    /// Its id, made of the packet's key and of the mask.
+    pub ufid: Ufid,
+    /// The bits of the key that it matches.
+    pub mask: Box<FlowMask>,
+    /// What it does, which need not be what is done to the packet that it is made for.
+    pub actions: Arc<[Action]>,
+}
+
+impl NewFlow {
+    /// The flow for packets that agree with `key` in the bits that a decision depended on.
+    pub fn new(key: &FlowKey, decided: &FlowMask, actions: Arc<[Action]>) -> Self {
+        let mask = Box::new(flow_mask(decided));
+        let ufid = Ufid::of(&MiniKey::under(key, &mask), &MiniKey::new(mask.as_key()));
+        Self {
+            ufid,
+            mask,
+            actions,
+        }
+    }
 }
 
 /// The bits of a tag that say whether it is there, and its VLAN.

@@ -13,6 +13,7 @@ use net_nlsock::PacketInbox;
 
 use crate::kernel::Kernel;
 use crate::ports::Ports;
+use crate::upcall::Served;
 
 /// The switch, in a box of a size that a pointer can be swapped for.
 pub(crate) struct Switch(pub(crate) Arc<dyn UpcallHandler>);
@@ -49,7 +50,7 @@ pub(crate) struct Shared {
     /// Packets for which there was no switch yet, or that could not be read.
     pub(crate) lost: AtomicU64,
     /// Upcalls of each port since the dispatcher last looked.
-    pub(crate) served: Mutex<HashMap<PortNo, u64>>,
+    pub(crate) served: Mutex<HashMap<PortNo, Served>>,
 }
 
 impl std::fmt::Debug for Shared {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use base::{Clock, Instant};
 use dp_api::{
-    Datapath, Dispatch, Error, FlowPut, PortSpec, Upcall, UpcallHandler, UpcallKind, Verdict,
+    Datapath, Dispatch, Error, FlowPut, NewFlow, PortSpec, Upcall, UpcallHandler, UpcallKind,
+    Verdict,
 };
 use dp_kernel::{KernelDatapath, Options};
 use dp_lang::text::{
@@ -81,11 +82,11 @@ impl UpcallHandler for Patch {
         let mut mask = FlowMask::new();
         mask.set_exact(slot::ETH_TYPE);
         mask.set_exact(slot::ETH_SRC);
+        let actions: Arc<[Action]> = Arc::new([Action::Output(PortNo(self.to))]);
+        let flow = || NewFlow::new(upcall.key, &mask, Arc::clone(&actions));
         Verdict {
-            actions: Arc::new([Action::Output(PortNo(self.to))]),
-            flow_actions: None,
-            mask,
-            install: self.install,
+            flow: self.install.then(flow),
+            actions,
         }
     }
 }
@@ -479,12 +480,7 @@ impl UpcallHandler for Slow {
                 .map_or(0, |b| u32::from_be_bytes(*b));
             self.lone.lock().unwrap().push(number);
         }
-        Verdict {
-            actions: Arc::new([]),
-            flow_actions: None,
-            mask: FlowMask::new(),
-            install: false,
-        }
+        Verdict::default()
     }
 }
 

@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 use net_flow::{FlowKey, MiniKey};
 
 use crate::flow::Megaflow;
-use crate::hash::hash_words;
+use base::hash::hash_words;
 
 /// Look-ups after which the tables are put in the order of their hits.
 const SORT_EVERY: u32 = 4096;

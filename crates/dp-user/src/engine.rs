@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
-use dp_api::{Upcall, UpcallKind, Verdict, flow_mask};
-use dp_lang::{Action, Effects, InFlight, Missing, PortNo, Ufid, Userspace, execute};
+use dp_api::{NewFlow, Upcall, UpcallKind, Verdict};
+use dp_lang::{Action, Effects, InFlight, Missing, PortNo, Userspace, execute};
 use net_flow::types::{eth_type, ip_proto};
 use net_flow::{FlowKey, slot};
 use net_packet::{BATCH, Batch, Checksum, Packet, Pool, segment};
@@ -14,9 +14,9 @@ use net_packet::{BATCH, Batch, Checksum, Packet, Pool, segment};
 use crate::cache::Cache;
 use crate::classifier::Classifier;
 use crate::flow::{Counted, Matching, Megaflow, bump};
-use crate::hash::hash_words;
 use crate::port::{Port, PortTable};
 use crate::shared::{Command, Mailbox, Shared};
+use base::hash::hash_words;
 
 /// How often a packet is looked up or handed to the switch again at most.
 const MAX_DEPTH: u8 = 6;
@@ -252,25 +252,23 @@ impl Engine {
             kind: UpcallKind::Miss,
             packet: whole.as_ref().unwrap_or(&packet).data(),
             key,
+            congested: false,
         };
         let Some(verdict) = self.upcall(&upcall) else {
             self.pool.give(packet);
             return;
         };
-        if verdict.install {
-            self.install(key, &verdict);
+        if let Some(flow) = verdict.flow {
+            self.install(key, flow);
         }
         self.execute(&verdict.actions, packet, key, depth);
     }
 
-    fn install(&mut self, key: &FlowKey, verdict: &Verdict) {
-        let mask = flow_mask(&verdict.mask);
-        let matching = Matching::new(key, &mask);
-        let ufid = Ufid::of(&matching.key, &matching.mask);
-        let actions = verdict.flow_actions.as_ref().unwrap_or(&verdict.actions);
+    fn install(&mut self, key: &FlowKey, new: NewFlow) {
+        let matching = Matching::new(key, &new.mask);
         let (flow, is_new) = self
             .shared
-            .install(self.worker, ufid, matching, actions.clone());
+            .install(self.worker, new.ufid, matching, new.actions);
         if !is_new {
             return;
         }
@@ -382,6 +380,7 @@ impl Effects for Run<'_> {
                 kind: UpcallKind::Action(to.cookie.as_ref()),
                 packet: piece.data(),
                 key: &key,
+                congested: false,
             };
             if let Some(verdict) = self.engine.upcall(&upcall) {
                 let depth = self.depth + 1;

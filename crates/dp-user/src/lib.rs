@@ -14,7 +14,6 @@ mod classifier;
 mod datapath;
 mod engine;
 mod flow;
-mod hash;
 mod port;
 mod registry;
 mod shared;

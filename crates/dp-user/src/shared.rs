@@ -130,7 +130,7 @@ impl Shared {
     pub(crate) fn new(clock: Clock) -> std::io::Result<Self> {
         Ok(Self {
             clock,
-            seed: crate::hash::random_seed(),
+            seed: base::hash::random_seed(),
             handler: ArcSwapOption::empty(),
             ports: ArcSwap::default(),
             flows: Mutex::default(),

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use base::{Clock, Instant};
 use dp_api::{
-    Datapath, Error, Execute, FlowPut, PortSpec, Upcall, UpcallHandler, UpcallKind, Verdict,
+    Datapath, Error, Execute, FlowPut, NewFlow, PortSpec, Upcall, UpcallHandler, UpcallKind,
+    Verdict,
 };
 use dp_lang::text::{PortNames, parse_actions, parse_flow};
 use dp_lang::{Action, PortNo};
@@ -123,11 +124,10 @@ impl UpcallHandler for Switch {
             (_, 98, _) => actions("userspace(pid=0),trunc(60),2,3"),
             (_, to, _) => [Action::Output(PortNo(to))].into(),
         };
+        let flow = NewFlow::new(upcall.key, &mask, Arc::clone(&actions));
         Verdict {
             actions,
-            flow_actions: None,
-            mask,
-            install: true,
+            flow: Some(flow),
         }
     }
 }

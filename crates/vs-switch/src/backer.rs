@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::events::Events;
 use crate::megaflow::Megaflows;
 use crate::revalidate::Revalidator;
+use crate::sightings::Sightings;
 use crate::tunnels::Tunnels;
 
 /// What the threads of a datapath and the main loop share.
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) flow_limit: AtomicUsize,
     /// Flows that were in the datapath when it was last dumped, and those put since.
     pub(crate) flows: AtomicUsize,
+    /// What packets of a flood would have met.
+    pub(crate) sightings: Sightings,
     /// Whether flows may match less than every field (`upcall/disable-megaflows`).
     pub(crate) wildcards: AtomicBool,
 }
@@ -108,6 +111,7 @@ impl Backer {
             counters: counters.clone(),
             flow_limit: AtomicUsize::new(flow_limit as usize),
             flows: AtomicUsize::new(0),
+            sightings: Sightings::default(),
             wildcards: AtomicBool::new(true),
         });
         if !is_held {

@@ -1,4 +1,4 @@
-//! Coverage counters under the original's names.
+//! Coverage counters, under the original's names where it has them.
 
 use base::{Counter, Coverage};
 
@@ -29,5 +29,6 @@ counters! {
     rev_mac_learning
     xlate_actions
     packet_in_overflow
+    upcall_flow_deferred
     upcall_flow_limit_hit
 }

@@ -24,6 +24,7 @@ mod publish;
 mod reserved;
 mod revalidate;
 mod run;
+mod sightings;
 pub mod status;
 mod support;
 mod switch;

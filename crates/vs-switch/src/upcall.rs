@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
-use dp_api::{Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
+use dp_api::{NewFlow, Upcall, UpcallHandler, UpcallKind, Verdict};
 use dp_lang::text::{FlowFormat, PortNames, format_flow};
-use dp_lang::{Action, Controller, Ufid, UserCookie};
+use dp_lang::{Action, Controller, UserCookie};
 use net_flow::types::eth_type;
 use net_flow::{FlowKey, FlowMask, Match, MiniKey, Names, Slot, slot};
 use of_switch::PacketInEvent;
@@ -31,21 +31,11 @@ impl UpcallHandler for Shared {
             UpcallKind::Miss => self.miss(&view, upcall, now),
             UpcallKind::Action(Some(UserCookie::Controller(controller))) => {
                 self.to_controller(&view, upcall, controller);
-                drop_packet()
+                Verdict::default()
             }
             UpcallKind::Action(Some(UserCookie::SlowPath(_))) => self.slow_path(&view, upcall, now),
-            UpcallKind::Action(_) => drop_packet(),
+            UpcallKind::Action(_) => Verdict::default(),
         }
-    }
-}
-
-/// Drops a packet, without a flow for those like it.
-fn drop_packet() -> Verdict {
-    Verdict {
-        actions: Arc::default(),
-        flow_actions: None,
-        mask: FlowMask::new(),
-        install: false,
     }
 }
 
@@ -109,34 +99,43 @@ impl Shared {
     }
 
     fn miss(&self, view: &SwitchView, upcall: &Upcall<'_>, now: Instant) -> Verdict {
-        let Some(translation) = self.translate(view, upcall, now) else {
-            return drop_packet();
+        let Some(mut translation) = self.translate(view, upcall, now) else {
+            return Verdict::default();
         };
         self.apply(&translation.effects, 1, upcall.packet.len() as u64, now);
-        let actions = share(translation.actions.clone());
-        let flow_actions = translation
-            .is_slow()
-            .then(|| share(translation.flow_actions()));
-        let mask = if self.wildcards.load(Ordering::Relaxed) {
-            translation.mask.clone()
-        } else {
-            let mut mask = exact_mask(upcall.key);
-            mask.union(&translation.mask);
-            mask
-        };
-        let install = self.flows.load(Ordering::Relaxed) < self.flow_limit.load(Ordering::Relaxed);
-        if install {
-            let flow_actions = flow_actions.as_ref().unwrap_or(&actions);
-            self.remember(view, upcall.key, &mask, flow_actions, translation, now);
-        } else {
-            self.counters.upcall_flow_limit_hit.inc();
-        }
+        let flow = self.flow_for(view, upcall, &mut translation, now);
         Verdict {
-            actions,
-            flow_actions,
-            mask,
-            install,
+            actions: match &flow {
+                Some(flow) if !translation.is_slow() => Arc::clone(&flow.actions),
+                _ => share(translation.actions),
+            },
+            flow,
         }
+    }
+
+    /// The flow for packets like this one, and takes note of it; none if it is not to be installed.
+    fn flow_for(
+        &self,
+        view: &SwitchView,
+        upcall: &Upcall<'_>,
+        translation: &mut Translation,
+        now: Instant,
+    ) -> Option<NewFlow> {
+        if self.flows.load(Ordering::Relaxed) >= self.flow_limit.load(Ordering::Relaxed) {
+            self.counters.upcall_flow_limit_hit.inc();
+            return None;
+        }
+        if !self.wildcards.load(Ordering::Relaxed) {
+            translation.mask.union(&exact_mask(upcall.key));
+        }
+        if upcall.congested && !self.sightings.again(upcall.key, &translation.mask) {
+            self.counters.upcall_flow_deferred.inc();
+            return None;
+        }
+        let actions = share(translation.flow_actions());
+        let flow = NewFlow::new(upcall.key, &translation.mask, actions);
+        self.remember(view, upcall.key, &flow, translation, now);
+        Some(flow)
     }
 
     /// Takes note of a flow that the datapath will install.
@@ -144,28 +143,24 @@ impl Shared {
         &self,
         view: &SwitchView,
         key: &FlowKey,
-        mask: &FlowMask,
-        actions: &Arc<[Action]>,
-        translation: Translation,
+        flow: &NewFlow,
+        translation: &mut Translation,
         now: Instant,
     ) {
-        let mask = flow_mask(mask);
-        let mini_mask = MiniKey::new(mask.as_key());
-        let ufid = Ufid::of(&MiniKey::under(key, &mask), &mini_mask);
         let megaflow = Megaflow {
             key: Arc::new(MiniKey::new(key)),
-            mask: Arc::new(mini_mask),
-            actions: Arc::clone(actions),
+            mask: Arc::new(MiniKey::new(flow.mask.as_key())),
+            actions: Arc::clone(&flow.actions),
             version: view.version,
-            dependencies: translation.dependencies,
-            effects: translation.effects,
-            frozen: translation.frozen,
+            dependencies: std::mem::take(&mut translation.dependencies),
+            effects: std::mem::take(&mut translation.effects),
+            frozen: std::mem::take(&mut translation.frozen),
             created: now,
             sequence: 0,
             credited: (0, 0),
             seen: 0,
         };
-        self.megaflows.add(ufid, megaflow);
+        self.megaflows.add(flow.ufid, megaflow);
         if self.flows.fetch_add(1, Ordering::Relaxed) == 0 {
             // The main loop does not look for flows while there is none.
             self.events.push(Event::FlowsExist);
@@ -193,14 +188,14 @@ impl Shared {
     /// it, so only learning is applied.
     fn slow_path(&self, view: &SwitchView, upcall: &Upcall<'_>, now: Instant) -> Verdict {
         let Some(translation) = self.translate(view, upcall, now) else {
-            return drop_packet();
+            return Verdict::default();
         };
         let mut learning = translation.effects;
         learning.retain(|e| matches!(e, Effect::Learn(..)));
         self.apply(&learning, 1, upcall.packet.len() as u64, now);
         Verdict {
             actions: share(translation.actions),
-            ..drop_packet()
+            flow: None,
         }
     }
 
@@ -407,7 +402,71 @@ fn exact_mask(key: &FlowKey) -> FlowMask {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    use base::{Coverage, Published};
+    use of_xlate::BridgeId;
+
     use super::*;
+    use crate::counters::Counters;
+    use crate::events::Events;
+    use crate::megaflow::Megaflows;
+    use crate::sightings::Sightings;
+
+    /// What the datapaths' threads share, without a datapath.
+    fn shared() -> Shared {
+        Shared {
+            log_name: "test".into(),
+            log_module: "dpif",
+            view: Published::new(SwitchView::default()),
+            megaflows: Megaflows::default(),
+            events: Events::default(),
+            counters: Counters::new(&Coverage::new()),
+            flow_limit: AtomicUsize::new(3),
+            flows: AtomicUsize::new(0),
+            sightings: Sightings::default(),
+            wildcards: AtomicBool::new(false),
+        }
+    }
+
+    #[test]
+    fn in_a_flood_the_second_packet_makes_the_flow() {
+        let shared = shared();
+        let view = shared.view.load();
+        let mut key = FlowKey::new();
+        let mut ask = |source: u128, congested| {
+            key.set(slot::ETH_SRC, source);
+            let upcall = Upcall {
+                kind: UpcallKind::Miss,
+                packet: &[],
+                key: &key,
+                congested,
+            };
+            let input = Input {
+                bridge: BridgeId(0),
+                key: &key,
+                packet: None,
+                actions: None,
+                resume: None,
+                purpose: Purpose::Upcall,
+                now: Instant::ZERO,
+            };
+            let mut translation = translate(&view, &input, None);
+            let flow = shared.flow_for(&view, &upcall, &mut translation, Instant::ZERO);
+            flow.map(|flow| flow.ufid)
+        };
+        assert!(ask(1, false).is_some());
+        assert_eq!((ask(2, true), ask(3, true)), (None, None));
+        let (second, third) = (ask(2, true), ask(3, false));
+        assert!(second.is_some() && third.is_some() && second != third);
+        assert_eq!(shared.megaflows.len(), 3);
+        // There is no room for more.
+        assert_eq!(
+            (ask(4, false), ask(5, true), ask(5, true)),
+            (None, None, None)
+        );
+        assert_eq!(shared.megaflows.len(), 3);
+    }
 
     #[test]
     fn a_tracked_packet_tells_its_connection_whole() {

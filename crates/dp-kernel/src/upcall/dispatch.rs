@@ -4,7 +4,7 @@
 //! A thread of its own carries out what cannot be done where it is noticed: a handler that finds
 //! its socket overflowed only says so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -159,7 +159,8 @@ impl Dispatcher {
             let _ = sys::thread::raise_file_limit();
             let count = sys::thread::allowed_cpus()?.len().max(1);
             state.balance = Balance::new(count);
-            for index in 0..count {
+            // One more is for ports that are kept apart from a flood.
+            for index in 0..=count {
                 let control = Arc::new(Control::new()?);
                 let dispatcher = Arc::downgrade(self);
                 let on_overflow = Arc::new(move || {
@@ -257,9 +258,8 @@ impl Dispatcher {
         if state.mode == Some(Mode::PerPort) && now >= state.compared + COMPARE {
             state.compared = now;
             let served = std::mem::take(&mut *lock(&self.shared.served));
-            if let Some(moved) = state.balance.rebalance(&served) {
-                state.carry_out(&self.shared, moved);
-            }
+            let moves = state.balance.rebalance(&served);
+            state.carry_out(&self.shared, &moves);
         }
     }
 
@@ -509,33 +509,43 @@ impl State {
         }
     }
 
-    /// Moves a port's socket to another handler.
-    fn carry_out(&mut self, shared: &Shared, moved: Move) {
-        let Some(socket) = self.ports.get_mut(&moved.port).filter(|s| !s.is_shared) else {
-            return;
-        };
+    /// Moves ports' sockets to other handlers.
+    fn carry_out(&mut self, shared: &Shared, moves: &[Move]) {
+        let mut moving = Vec::with_capacity(moves.len());
         let sources = shared
             .sources
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let Some(source) = sources.get(&socket.token).cloned() else {
-            return;
-        };
+        for moved in moves {
+            let socket = self.ports.get(&moved.port).filter(|s| !s.is_shared);
+            let source = socket.and_then(|socket| sources.get(&socket.token).cloned());
+            if let (Some(socket), Some(source)) = (socket, source) {
+                self.handlers[socket.handler].control.unwatch(&source);
+                moving.push((moved, source));
+            }
+        }
         drop(sources);
-        self.handlers[socket.handler].control.unwatch(&source);
-        // Nothing of it is in the old handler's hands when the new one begins.
-        self.handlers[socket.handler].control.epoch.wait();
-        socket.handler = moved.to;
-        let token = socket.token;
-        if let Err(error) = self.handlers[moved.to].control.watch(token, &source) {
-            let why = base::errno_text(&error);
-            base::log_limited!(Warn, "dpif_netlink", (1, 5), "port {}: {why}", moved.port);
+        // Nothing of them is in the old handlers' hands when the new ones begin.
+        let old: BTreeSet<usize> = moving.iter().map(|(moved, _)| moved.from).collect();
+        for handler in old {
+            self.handlers[handler].control.epoch.wait();
+        }
+        for (moved, source) in moving {
+            let Some(socket) = self.ports.get_mut(&moved.port) else {
+                continue;
+            };
+            socket.handler = moved.to;
+            let token = socket.token;
+            if let Err(error) = self.handlers[moved.to].control.watch(token, &source) {
+                let why = base::errno_text(&error);
+                base::log_limited!(Warn, "dpif_netlink", (1, 5), "port {}: {why}", moved.port);
+            }
         }
     }
 
     fn enter_per_cpu(&mut self, shared: &Shared) -> io::Result<()> {
         if self.cpus.is_empty() {
-            for handler in 0..self.handlers.len() {
+            for handler in 0..self.handlers.len().saturating_sub(1) {
                 let inbox = PacketInbox::open(CPU_WAITING)?;
                 let pid = inbox.port_id();
                 let source = Source { inbox, port: None };

@@ -18,6 +18,7 @@ use net_nlsock::{Inbox, Protocol, Socket};
 use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 
+use super::balance::Served;
 use super::item::{Item, port_of};
 use super::queue::{Limits, Queues};
 use super::serve::Server;
@@ -39,6 +40,9 @@ const READ_MOST: usize = 64;
 /// A port whose socket is its own has so many packets taken from it ahead of their turn: what waits
 /// there costs nothing when it is too much, and what was taken here would be dropped for its copy.
 const AHEAD: usize = 96;
+
+/// With so many taken a socket is left alone for now, so that it is read by few calls.
+const ENOUGH: usize = AHEAD - READ;
 
 /// Upcalls after which the dispatcher hears of them, even if there is no pause.
 const REPORT: u64 = 1024;
@@ -117,7 +121,7 @@ struct Handler {
     server: Server,
     spare: Vec<Vec<u8>>,
     /// Upcalls of each port that the dispatcher does not know of yet.
-    counts: HashMap<PortNo, u64>,
+    counts: HashMap<PortNo, Served>,
     counted: u64,
 }
 
@@ -186,8 +190,9 @@ impl Handler {
         };
         drop(sources);
         let pid = source.inbox.port_id();
-        let most = match source.port {
-            Some(port) => AHEAD.saturating_sub(self.queues.waiting(port)),
+        let most = match source.port.map(|port| self.queues.waiting(port)) {
+            Some(waiting) if waiting > ENOUGH => return,
+            Some(waiting) => AHEAD - waiting,
             None => READ_MOST,
         };
         let mut read = 0;
@@ -231,14 +236,16 @@ impl Handler {
         }
         let now = self.shared.clock.now();
         self.server.serve(&self.shared, &groups, now);
-        for item in groups.into_iter().flatten() {
-            if let Some(upcall) = item.upcall() {
-                *self.counts.entry(port_of(&upcall)).or_default() += 1;
-                self.counted += 1;
-            }
-            if self.spare.len() < SPARE {
-                self.spare.push(item.into_buffer());
-            }
+        for group in groups {
+            let count = group.items.len() as u64;
+            self.counted += count;
+            self.counts.entry(group.port).or_default().add(Served {
+                count,
+                congested: u64::from(group.congested),
+            });
+            let room = SPARE.saturating_sub(self.spare.len());
+            let buffers = group.into_iter().take(room).map(Item::into_buffer);
+            self.spare.extend(buffers);
         }
     }
 
@@ -249,9 +256,9 @@ impl Handler {
             let ports = self.shared.ports.read();
             let mut served = lock(&self.shared.served);
             for (port, count) in self.counts.drain() {
-                *served.entry(port).or_default() += count;
+                served.entry(port).or_default().add(count);
                 if let Some(port) = ports.get(port) {
-                    port.count_served(count);
+                    port.count_served(count.count);
                 }
             }
         }

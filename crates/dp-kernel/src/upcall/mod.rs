@@ -8,3 +8,5 @@ mod item;
 pub(crate) mod mode;
 mod queue;
 mod serve;
+
+pub(crate) use balance::Served;

@@ -19,6 +19,8 @@ pub(crate) struct Limits {
     pub(crate) per_port: usize,
     /// Items that one round takes at most, the rest of a flow apart.
     pub(crate) round: usize,
+    /// With so many left for a port it is congested.
+    pub(crate) congested: usize,
 }
 
 impl Default for Limits {
@@ -26,6 +28,7 @@ impl Default for Limits {
         Self {
             per_port: 256,
             round: 16,
+            congested: 24,
         }
     }
 }
@@ -61,8 +64,25 @@ pub(crate) struct Queues<T> {
     waiting: usize,
 }
 
-/// Items of one flow in the order in which they came, all that waited.
-pub(crate) type Group<T> = Vec<T>;
+/// Items of one flow.
+#[derive(Debug)]
+pub(crate) struct Group<T> {
+    /// Where they came in.
+    pub(crate) port: PortNo,
+    /// All that waited, in the order in which they came.
+    pub(crate) items: Vec<T>,
+    /// It is one item, and many others of its port wait.
+    pub(crate) congested: bool,
+}
+
+impl<T> IntoIterator for Group<T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter()
+    }
+}
 
 impl<T: Waiting> Queues<T> {
     pub(crate) fn new(limits: Limits) -> Self {
@@ -135,16 +155,22 @@ impl<T: Waiting> Queues<T> {
                 self.turn.push_back(port);
                 continue;
             }
-            let group = queue.take_flow();
-            taken += group.len();
-            self.waiting -= group.len();
-            queue.debt = group.len().saturating_sub(1);
+            let items = queue.take_flow();
+            let count = items.len();
+            taken += count;
+            self.waiting -= count;
+            queue.debt = count.saturating_sub(1);
+            let congested = count == 1 && queue.items.len() >= self.limits.congested;
             if queue.items.is_empty() {
                 self.ports.remove(&port);
             } else {
                 self.turn.push_back(port);
             }
-            groups.push(group);
+            groups.push(Group {
+                port,
+                items,
+                congested,
+            });
             let is_last = fresh.is_some() && self.fresh.is_empty() && !self.turn.is_empty();
             if is_last && may_be_short {
                 self.was_short = true;
@@ -157,7 +183,7 @@ impl<T: Waiting> Queues<T> {
 
 impl<T: Waiting> Queue<T> {
     /// Takes the first item and all others of its flow.
-    fn take_flow(&mut self) -> Group<T> {
+    fn take_flow(&mut self) -> Vec<T> {
         let Some(first) = self.items.pop_front() else {
             return Vec::new();
         };
@@ -213,6 +239,7 @@ mod tests {
     const LIMITS: Limits = Limits {
         per_port: 4,
         round: 6,
+        congested: 2,
     };
 
     #[test]
@@ -238,6 +265,7 @@ mod tests {
         let mut queues = Queues::new(Limits {
             per_port: 10,
             round: 1,
+            congested: 10,
         });
         for n in 0..3 {
             queues.push(PortNo(1), item(1, 7, n));
@@ -262,6 +290,27 @@ mod tests {
                 vec![12]
             ]
         );
+    }
+
+    #[test]
+    fn a_port_of_which_many_wait_is_congested() {
+        let mut queues = Queues::new(Limits { round: 1, ..LIMITS });
+        for n in 0..4 {
+            queues.push(PortNo(1), item(1, n, n));
+        }
+        queues.push(PortNo(2), item(2, 0, 0));
+        let mut rounds = std::iter::from_fn(|| {
+            let group = queues.round().pop()?;
+            Some((group.items[0].port, group.congested))
+        });
+        let expected = [(1, true), (2, false), (1, true), (1, false), (1, false)];
+        assert!(rounds.by_ref().eq(expected));
+        // Packets of one flow are not many flows.
+        for n in 0..4 {
+            queues.push(PortNo(1), item(1, n % 2, n));
+        }
+        let group = queues.round().pop().unwrap();
+        assert_eq!((group.items.len(), group.congested), (2, false));
     }
 
     /// One port floods, another sends a packet now and then: how long its packets wait.
@@ -296,7 +345,7 @@ mod tests {
                 next_lone += 5;
             }
             let round = queues.round();
-            let count: usize = round.iter().map(Vec::len).sum();
+            let count: usize = round.iter().map(|g| g.items.len()).sum();
             now += service * count.max(1) as u32;
             for item in round.into_iter().flatten().filter(|i| i.port == 2) {
                 worst = worst.max(now.since(item.at));
@@ -373,9 +422,11 @@ mod tests {
                 }
                 if serve {
                     let round = queues.round();
-                    waiting -= round.iter().map(Vec::len).sum::<usize>();
+                    waiting -= round.iter().map(|g| g.items.len()).sum::<usize>();
                     for group in &round {
-                        prop_assert!(group.iter().all(|i| i.same_flow(&group[0])));
+                        let items = &group.items;
+                        prop_assert!(items.iter().all(|i| i.same_flow(&items[0])));
+                        prop_assert!(!group.congested || items.len() == 1);
                     }
                     served.extend(round.into_iter().flatten());
                 }

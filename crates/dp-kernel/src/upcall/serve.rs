@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
-use dp_api::{Upcall as SwitchUpcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
+use dp_api::{NewFlow, Upcall as SwitchUpcall, UpcallHandler, UpcallKind};
 use dp_lang::netlink::{decode_cookie, decode_key, ufid_to_bytes};
 use dp_lang::text::{FlowFormat, PortNames, format_actions, format_flow};
-use dp_lang::{Action, PortNo, Ufid};
-use net_flow::{FlowKey, FlowMask, MiniKey, slot};
+use dp_lang::{Action, PortNo};
+use net_flow::{FlowKey, slot};
 use net_netlink::errno as number_of;
 use net_netlink::ovs::flow::{self, FlowPut};
 use net_netlink::ovs::packet::{Execute, Upcall, Why, execute};
@@ -27,9 +27,13 @@ use crate::shared::Shared;
 
 /// What a message of the train was for, in case the kernel refuses it.
 enum Purpose {
-    Execute(MiniKey, Arc<[Action]>),
+    /// Actions done to the packet at this place.
+    Execute(Place, Arc<[Action]>),
     Put(Box<Pending>),
 }
+
+/// A packet of a round: its group's number, and its own in the group.
+type Place = (usize, usize);
 
 /// Packets and flows on their way to the kernel.
 pub(crate) struct Server {
@@ -38,12 +42,20 @@ pub(crate) struct Server {
     purposes: Vec<Purpose>,
 }
 
+/// A packet and where it came from.
+struct From<'a> {
+    upcall: &'a Upcall<'a>,
+    /// The socket that it came by.
+    pid: u32,
+    place: Place,
+    /// More come than are served.
+    congested: bool,
+}
+
 /// A flow that follows the packets that it was made for.
 struct Pending {
-    ufid: Ufid,
-    key: FlowKey,
-    mask: FlowMask,
-    actions: Arc<[Action]>,
+    flow: NewFlow,
+    key: Box<FlowKey>,
     raw_key: Vec<u8>,
 }
 
@@ -60,28 +72,33 @@ impl Server {
     pub(crate) fn serve(&mut self, shared: &Shared, groups: &[Group<Item>], now: Instant) {
         let switch = shared.switch.load();
         let Some(switch) = switch.as_ref() else {
-            let count = groups.iter().map(Vec::len).sum::<usize>();
+            let count = groups.iter().map(|g| g.items.len()).sum::<usize>();
             shared.lost.fetch_add(count as u64, Ordering::Relaxed);
             return;
         };
         let mut put = HashSet::new();
-        for group in groups {
+        for (number, group) in groups.iter().enumerate() {
             let mut pending: Option<Pending> = None;
-            for item in group {
+            for (index, item) in group.items.iter().enumerate() {
                 let Some(upcall) = item.upcall() else {
                     continue;
                 };
-                let from = (&upcall, item.pid());
-                let flow = self.decide(shared, &*switch.0, from, now);
+                let from = From {
+                    upcall: &upcall,
+                    pid: item.pid(),
+                    place: (number, index),
+                    congested: group.congested,
+                };
+                let flow = self.decide(shared, &*switch.0, &from, now);
                 pending = pending.or(flow);
             }
             if let Some(pending) = pending
-                && put.insert(pending.ufid)
+                && put.insert(pending.flow.ufid)
             {
                 self.put(shared, pending);
             }
         }
-        self.send(shared);
+        self.send(shared, groups);
     }
 
     /// Has the switch decide on one packet and adds it to the train.  Returns the flow that is to
@@ -90,9 +107,10 @@ impl Server {
         &mut self,
         shared: &Shared,
         switch: &dyn UpcallHandler,
-        (upcall, pid): (&Upcall<'_>, u32),
+        from: &From<'_>,
         now: Instant,
     ) -> Option<Pending> {
+        let upcall = from.upcall;
         let Some(key) = key_of(shared, upcall) else {
             shared.lost.fetch_add(1, Ordering::Relaxed);
             return None;
@@ -106,13 +124,18 @@ impl Server {
             kind,
             packet: upcall.packet,
             key: &key,
+            congested: from.congested,
         };
         let verdict = switch.upcall(&asked, now);
         if !verdict.actions.is_empty() {
-            self.send_back(shared, (upcall, pid), &key, &verdict.actions);
+            self.send_back(shared, from, &key, &verdict.actions);
         }
-        let wanted = upcall.why == Why::Miss && verdict.install;
-        wanted.then(|| pending(upcall, key, &verdict))
+        let flow = verdict.flow.filter(|_| upcall.why == Why::Miss)?;
+        Some(Pending {
+            flow,
+            key: Box::new(key),
+            raw_key: upcall.key.bytes().to_vec(),
+        })
     }
 
     /// Adds a packet to the train with what is to be done to it; what the kernel has no action for
@@ -120,29 +143,34 @@ impl Server {
     fn send_back(
         &mut self,
         shared: &Shared,
-        (upcall, pid): (&Upcall<'_>, u32),
+        from: &From<'_>,
         key: &FlowKey,
         actions: &Arc<[Action]>,
     ) {
         if !help::needs_help(actions) {
-            return self.execute(shared, (upcall, pid), key, actions);
+            return self.execute(shared, from, key, actions);
         }
-        for (packet, actions) in help::divide(upcall.packet, key, actions) {
+        for (packet, actions) in help::divide(from.upcall.packet, key, actions) {
             let part = Upcall {
                 packet: &packet,
-                ..*upcall
+                ..*from.upcall
             };
-            self.execute(shared, (&part, pid), key, &actions.into());
+            let part = From {
+                upcall: &part,
+                ..*from
+            };
+            self.execute(shared, &part, key, &actions.into());
         }
     }
 
     fn execute(
         &mut self,
         shared: &Shared,
-        (upcall, pid): (&Upcall<'_>, u32),
+        from: &From<'_>,
         key: &FlowKey,
         actions: &Arc<[Action]>,
     ) {
+        let upcall = from.upcall;
         let port = PortNo(key.get(slot::IN_PORT) as u32);
         let bytes = match encode_list(shared, actions, port) {
             Ok(bytes) => bytes,
@@ -157,14 +185,14 @@ impl Server {
             actions: &bytes,
             extra: upcall.extra,
             // What comes back of it stays in order behind what waits there.
-            upcall_pid: Some(pid),
+            upcall_pid: Some(from.pid),
             probe: false,
         };
         let family = shared.kernel.families.packet;
         let mut message = execute(family, shared.dp, &request, 0);
         match self.train.push(&mut message) {
             Ok(_) => {
-                let purpose = Purpose::Execute(MiniKey::new(key), actions.clone());
+                let purpose = Purpose::Execute(from.place, actions.clone());
                 self.purposes.push(purpose);
             }
             Err(error) => log_execute(shared, key, actions, &error.to_string()),
@@ -172,18 +200,12 @@ impl Server {
     }
 
     fn put(&mut self, shared: &Shared, pending: Pending) {
-        let Pending {
-            ufid,
-            key,
-            mask,
-            actions,
-            raw_key,
-        } = &pending;
-        let encoded = match encode(shared, key, mask, actions, Some(raw_key)) {
+        let Pending { flow, key, raw_key } = &pending;
+        let encoded = match encode(shared, key, &flow.mask, &flow.actions, Some(raw_key)) {
             Ok(encoded) => encoded,
             Err(error) => return pending.log(shared, &error.to_string()),
         };
-        let id = ufid_to_bytes(*ufid);
+        let id = ufid_to_bytes(flow.ufid);
         let request = FlowPut {
             ufid: shared.features.ufid.then_some(&id),
             key: &encoded.key,
@@ -203,16 +225,16 @@ impl Server {
     }
 
     /// Sends the train, and says what the kernel refused.
-    fn send(&mut self, shared: &Shared) {
+    fn send(&mut self, shared: &Shared, groups: &[Group<Item>]) {
         if self.train.is_empty() {
             return;
         }
-        let purposes = std::mem::take(&mut self.purposes);
+        let purposes = &self.purposes;
         let outcome = self.socket.run(&mut self.train, |index, answer| {
             let (Answer::Outcome(Err(error)), Some(purpose)) = (answer, purposes.get(index)) else {
                 return;
             };
-            refused(shared, purpose, &error);
+            refused(shared, groups, purpose, &error);
         });
         if let Err(error) = outcome {
             let why = base::errno_text(&error);
@@ -225,6 +247,7 @@ impl Server {
             );
             self.train.clear();
         }
+        self.purposes.clear();
     }
 }
 
@@ -240,27 +263,20 @@ fn key_of(shared: &Shared, upcall: &Upcall<'_>) -> Option<FlowKey> {
     Some(key)
 }
 
-fn pending(upcall: &Upcall<'_>, key: FlowKey, verdict: &Verdict) -> Pending {
-    let mask = flow_mask(&verdict.mask);
-    let mini_mask = MiniKey::new(mask.as_key());
-    let actions = verdict.flow_actions.as_ref().unwrap_or(&verdict.actions);
-    Pending {
-        ufid: Ufid::of(&MiniKey::under(&key, &mask), &mini_mask),
-        key,
-        mask,
-        actions: actions.clone(),
-        raw_key: upcall.key.bytes().to_vec(),
-    }
-}
-
-fn refused(shared: &Shared, purpose: &Purpose, error: &io::Error) {
+fn refused(shared: &Shared, groups: &[Group<Item>], purpose: &Purpose, error: &io::Error) {
     let why = base::errno_text(error);
     match purpose {
         // Another handler was faster, or the port went meanwhile.
         Purpose::Put(..) if number_of(error) == Some(errno::EEXIST) => {}
         _ if number_of(error) == Some(errno::ENODEV) => {}
         Purpose::Put(pending) => pending.log(shared, &why),
-        Purpose::Execute(key, actions) => log_execute(shared, &key.expand(), actions, &why),
+        Purpose::Execute((group, index), actions) => {
+            let item = groups.get(*group).and_then(|group| group.items.get(*index));
+            let upcall = item.and_then(Item::upcall);
+            if let Some(key) = upcall.and_then(|upcall| key_of(shared, &upcall)) {
+                log_execute(shared, &key, actions, &why);
+            }
+        }
     }
 }
 
@@ -286,9 +302,14 @@ impl Pending {
             (60, 5),
             "{}: failed to put[create] ({why}) ufid:{} {}, actions:{}",
             shared.display_name(),
-            self.ufid,
-            format_flow(&self.key, Some(&self.mask), &names, FlowFormat::default()),
-            format_actions(&self.actions, &names)
+            self.flow.ufid,
+            format_flow(
+                &self.key,
+                Some(&self.flow.mask),
+                &names,
+                FlowFormat::default()
+            ),
+            format_actions(&self.flow.actions, &names)
         );
     }
 }
