@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use db_model::{Row, Uuid};
+use db_model::{Datum, Row, Uuid};
 
 /// One row before and after.  At most one of the two is missing.
 #[derive(Clone, Debug)]
@@ -43,6 +43,19 @@ impl Changes {
             Ok(i) => &self.tables[i].rows,
             Err(_) => &[],
         }
+    }
+
+    /// Number of atoms in the changed rows as they were before, and as they are.
+    pub fn atoms(&self) -> (u64, u64) {
+        let of = |row: &Option<Arc<Row>>| -> u64 {
+            let fields = row.iter().flat_map(|row| row.fields());
+            let atoms = |d: &Datum| d.len() as u64 * if d.is_map() { 2 } else { 1 };
+            fields.map(atoms).sum()
+        };
+        let rows = self.tables.iter().flat_map(|table| &table.rows);
+        rows.fold((0, 0), |(old, new), row| {
+            (old + of(&row.old), new + of(&row.new))
+        })
     }
 
     /// The changes that take these back.

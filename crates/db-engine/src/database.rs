@@ -13,6 +13,8 @@ pub struct Database {
     pub(crate) schema: Arc<DatabaseSchema>,
     pub(crate) tables: Vec<Table>,
     pub(crate) uuids: UuidSource,
+    /// Number of atoms in all rows.
+    atoms: u64,
 }
 
 /// What a database holds at one moment, to be written out while transactions go on.
@@ -34,6 +36,7 @@ impl Database {
             schema,
             tables,
             uuids,
+            atoms: 0,
         }
     }
 
@@ -71,19 +74,21 @@ impl Database {
         }
     }
 
-    /// Number of rows and of atoms, for `memory/show`.
-    pub fn census(&self) -> (usize, usize) {
-        let rows = self.tables.iter().map(Table::len).sum();
-        let size = |row: &Arc<Row>| {
-            let atoms = |d: &db_model::Datum| d.len() * if d.is_map() { 2 } else { 1 };
-            row.fields().iter().map(atoms).sum::<usize>()
-        };
-        let atoms = self
-            .tables
-            .iter()
-            .flat_map(|t| t.rows.values().map(size))
-            .sum();
-        (rows, atoms)
+    /// Number of cells: rows by columns, `_uuid` and `_version` among them.
+    pub fn cells(&self) -> usize {
+        let cells = |table: &Table| table.len() * table.schema.columns.len();
+        self.tables.iter().map(cells).sum()
+    }
+
+    /// Number of atoms in all rows.
+    pub const fn atoms(&self) -> u64 {
+        self.atoms
+    }
+
+    /// Number of weak references.
+    pub fn weak_references(&self) -> usize {
+        let sources = self.tables.iter().flat_map(|table| table.weak.values());
+        sources.map(|sources| sources.len()).sum()
     }
 
     /// Puts rows in place as `changes` says, with all that is derived from them, and checks
@@ -190,8 +195,10 @@ impl Database {
         gone
     }
 
-    /// Brings weak references and indexes up to date with rows that are in place.
+    /// Brings weak references, indexes and the number of atoms up to date with rows that are in place.
     pub(crate) fn settle(&mut self, changes: &Changes) {
+        let (old, new) = changes.atoms();
+        self.atoms = (self.atoms + new).saturating_sub(old);
         for table in &changes.tables {
             for row in &table.rows {
                 self.move_weak(table.table, row);

@@ -46,6 +46,15 @@ pub(crate) fn register(commands: &mut Commands<Daemon>) {
     });
 }
 
+/// Registers the command that makes up for `--disable-file-column-diff`, once all servers that
+/// read the file know differences.
+pub(crate) fn register_column_diff(commands: &mut Commands<Daemon>) {
+    commands.answer("ovsdb/file/column-diff-enable", "", 0, 0, |daemon, _| {
+        daemon.state.server.set_record_differences(true);
+        Ok(String::new())
+    });
+}
+
 fn register_databases(commands: &mut Commands<Daemon>) {
     commands.answer("ovsdb-server/add-db", "DB", 1, 1, |daemon, args| {
         daemon.change_setup(|daemon| {
@@ -85,12 +94,20 @@ fn register_databases(commands: &mut Commands<Daemon>) {
         }
         call.responder.finish(outcome.map(|()| String::new()));
     });
-    commands.answer("ovsdb-server/tlog-list", "", 0, 0, |_, _| {
-        Err("transaction logging is not supported yet".to_owned())
+    commands.answer("ovsdb-server/tlog-list", "", 0, 0, |daemon, _| {
+        Ok(daemon.state.server.list_table_logs())
     });
-    commands.answer("ovsdb-server/tlog-set", "DB:TABLE on|off", 2, 2, |_, _| {
-        Err("transaction logging is not supported yet".to_owned())
-    });
+    commands.answer(
+        "ovsdb-server/tlog-set",
+        "DB:TABLE on|off",
+        2,
+        2,
+        |daemon, args| {
+            let server = &mut daemon.state.server;
+            server.set_table_log(&args[0], &args[1])?;
+            Ok(String::new())
+        },
+    );
 }
 
 fn register_remotes(commands: &mut Commands<Daemon>) {

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use base::log::{DATABASE_MODULES, Logger};
 use base::{Clock, Dirs, Instant};
 use db_engine::store;
 use db_model::{DatabaseSchema, OPEN_VSWITCH_SCHEMA};
 use io::daemon::{Core, CoreSettings, End};
-use io::{Net, Token, Waker};
+use io::{Commands, Event, Net, Token, Waker};
 
 use crate::config_file::{Config, DbConfig};
 use crate::control;
@@ -24,6 +25,10 @@ use crate::state::State;
 /// Wakes the loop: reports of writers, the end of a child, a wish to stop.  Tokens of remotes
 /// are small numbers.
 const WAKE: Token = Token(1 << 61);
+
+/// For so long the start waits for relays to know their databases: who started the server can
+/// use them then, if their sources are there.
+const RELAY_START: Duration = Duration::from_millis(200);
 
 /// What control commands work on.
 #[derive(Debug)]
@@ -299,27 +304,27 @@ fn serve(
     let mut commands = core.commands(false);
     core.time.register(&mut commands);
     control::register(&mut commands);
+    if !options.column_differences {
+        control::register_column_diff(&mut commands);
+    }
     let child = match &options.run {
         Some(command) => Some(Child::start(command, waker.clone())?),
         None => None,
     };
+    let mut events = Vec::new();
+    let until = core.poll.now() + RELAY_START;
+    while daemon.state.server.awaits_relays() && core.poll.now() < until && core.end().is_none() {
+        turn(&mut core, &mut commands, &mut daemon, until, &mut events)?;
+    }
     core.complete();
     // With a command to run this is more of a tool, of which nobody wants to read that.
     if child.is_none() {
         log::info!(target: "ovsdb_server", "{}", io::daemon::version_text("ovsdb-server"));
     }
     ready(waker);
-    let mut events = Vec::new();
     while core.end().is_none() {
-        let now = core.poll.now();
-        let deadline = daemon.state.next_deadline(now).min(core.next_deadline());
-        core.turn(deadline, &mut commands, &mut daemon, &mut events)
-            .map_err(|error| base::errno_text(&error))?;
-        daemon.state.run(&events, &mut core.poll);
-        let shared = daemon.config.is_none();
-        daemon
-            .services
-            .drop_failed_backups(&mut daemon.state, shared);
+        let whenever = Instant::MAX;
+        turn(&mut core, &mut commands, &mut daemon, whenever, &mut events)?;
         let child_over = child.as_ref().is_some_and(Child::is_over);
         if stop.load(Ordering::Acquire) || child_over {
             core.exit(End::Exit { cleanup: false });
@@ -332,6 +337,26 @@ fn serve(
         Some(child) => child.finish(code),
         None => Ok(code),
     }
+}
+
+/// A turn of the loop, which waits for something to happen until `until` at most.
+fn turn(
+    core: &mut Core,
+    commands: &mut Commands<Daemon>,
+    daemon: &mut Daemon,
+    until: Instant,
+    events: &mut Vec<Event>,
+) -> Result<(), String> {
+    let now = core.poll.now();
+    let due = daemon.state.next_deadline(now).min(core.next_deadline());
+    core.turn(due.min(until), commands, daemon, events)
+        .map_err(|error| base::errno_text(&error))?;
+    daemon.state.run(events, &mut core.poll);
+    let shared = daemon.config.is_none();
+    daemon
+        .services
+        .drop_failed_backups(&mut daemon.state, shared);
+    Ok(())
 }
 
 /// The command of `--run`.

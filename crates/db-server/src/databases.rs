@@ -144,6 +144,11 @@ impl Server {
         Some(self.dbs.get(name)?.storage_status())
     }
 
+    /// Whether a database is served of which nothing is known yet.
+    pub(crate) fn is_unavailable(&self, name: &str) -> bool {
+        self.dbs.get(name).is_some_and(|served| !served.available)
+    }
+
     /// A database by its name.
     pub fn get_database(&self, name: &str) -> Option<&Database> {
         self.dbs.get(name).map(|served| &served.db)

@@ -50,6 +50,18 @@ impl DbColumn {
         })
     }
 
+    /// Checks what `db:DB,TABLE,COLUMN` names, as far as it is known by now: a database of
+    /// another server may come later.
+    pub(crate) fn check(server: &Server, name: &str) -> Result<(), String> {
+        let db = name
+            .strip_prefix("db:")
+            .and_then(|rest| rest.split(',').next());
+        if db.is_some_and(|db| server.is_unavailable(db)) {
+            return Ok(());
+        }
+        Self::find(server, name).map(drop)
+    }
+
     fn database<'a>(&self, server: &'a Server) -> Option<&'a Database> {
         server.get_database(&self.db)
     }

@@ -23,6 +23,7 @@ mod server_db;
 mod services;
 mod sources;
 mod state;
+mod table_log;
 mod transact;
 mod upstream;
 

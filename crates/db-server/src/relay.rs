@@ -38,6 +38,12 @@ impl Server {
         Ok(())
     }
 
+    /// Whether there are relays that do not know their databases yet.
+    pub(crate) fn awaits_relays(&self) -> bool {
+        let mut served = self.dbs.values();
+        served.any(|served| served.relay().is_some() && !served.available)
+    }
+
     /// Shows clients in `_Server` whether a relay is connected.
     pub(crate) fn relay_status_changed(&mut self, name: &str) {
         let Some(served) = self.dbs.get(name) else {

@@ -100,6 +100,12 @@ impl Remotes {
         self.connections.values().filter(|c| c.known).count()
     }
 
+    /// Bytes that wait to be sent to clients.
+    pub(crate) fn backlog(&self) -> usize {
+        let rpcs = self.connections.values().filter_map(|c| c.session.rpc());
+        rpcs.map(Rpc::backlog).sum()
+    }
+
     /// Makes the remotes what `wanted` says; those that stay are not touched.
     pub(crate) fn set(
         &mut self,

@@ -1,6 +1,6 @@
 //! One database that is served: its engine, monitors, log writer and waiting transactions.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,6 +57,8 @@ pub(crate) struct Served {
     pub(crate) changed: bool,
     /// Whether clients are told the ids of transactions.
     pub(crate) tells_ids: bool,
+    /// Tables whose changes are logged.
+    pub(crate) logged: BTreeSet<usize>,
     /// Whether its schema is known; else clients can do nothing with it.
     pub(crate) available: bool,
     /// The server whose database this is, or is a copy of.
@@ -88,6 +90,7 @@ impl Served {
             differences: true,
             changed: false,
             tells_ids: false,
+            logged: BTreeSet::new(),
             available: true,
             upstream: None,
             told_connected: false,
@@ -140,6 +143,7 @@ impl Served {
 
     /// Begins with no monitors, and no memory of transactions.
     pub(crate) fn reset_monitors(&mut self) {
+        self.logged.clear();
         self.monitors = Monitors::new();
         self.monitors.tell_ids(self.tells_ids);
     }
@@ -156,6 +160,8 @@ impl Served {
         } else {
             self.monitors.committed(id, changes);
         }
+        self.monitors.limit_history(self.db.atoms());
+        self.log_changes(changes);
     }
 
     /// What is special to a relay, if it is one.
@@ -230,6 +236,8 @@ impl Served {
             }
         }
         self.monitors.committed(committed.id, &committed.changes);
+        self.monitors.limit_history(self.db.atoms());
+        self.log_changes(&committed.changes);
     }
 
     /// Begins to write the file anew, with the present rows only.

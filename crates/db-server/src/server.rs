@@ -154,7 +154,14 @@ impl Server {
         let db = server_db::new(this.uuids.fork());
         this.dbs
             .insert(server_db::NAME.into(), Served::in_memory(key, db));
-        this.update_server_db(|db| server_db::set(db, server_db::NAME, &Status::STANDALONE));
+        this.update_server_db(|db| {
+            let schema = Some(Arc::clone(db.schema()));
+            let status = Status {
+                schema,
+                ..Status::STANDALONE
+            };
+            server_db::set(db, server_db::NAME, &status)
+        });
         this
     }
 
@@ -249,6 +256,11 @@ impl Server {
             Some(state) => std::mem::replace(&mut state.read_only, read_only) != read_only,
             None => false,
         }
+    }
+
+    /// Number of monitors of all clients.
+    pub(crate) fn monitors(&self) -> usize {
+        self.dbs.values().map(|served| served.monitors.len()).sum()
     }
 
     /// Refuses conditional monitors from now on, as servers did before they had them.

@@ -50,7 +50,7 @@ pub(crate) struct Status {
     pub(crate) connected: bool,
     /// Whether it is the one that commits changes.
     pub(crate) leader: bool,
-    /// The schema, once it is known (`_Server` itself has none).
+    /// The schema, once it is known.
     pub(crate) schema: Option<Arc<DatabaseSchema>>,
 }
 

@@ -81,7 +81,7 @@ impl State {
         let columns = self.tls_columns.iter().map(|(_, column)| column);
         let remotes = self.names.iter().filter(|name| name.starts_with("db:"));
         for name in remotes.chain(columns) {
-            DbColumn::find(&self.server, name)?;
+            DbColumn::check(&self.server, name)?;
         }
         Ok(())
     }
@@ -98,7 +98,7 @@ impl State {
         self.options = remotes;
         self.configured = None;
         let mut columns = self.names.iter().filter(|name| name.starts_with("db:"));
-        columns.try_for_each(|name| DbColumn::find(&self.server, name).map(drop))
+        columns.try_for_each(|name| DbColumn::check(&self.server, name))
     }
 
     /// Connects database `name` to another server, or to no other any more; with `anew` over a
@@ -134,7 +134,7 @@ impl State {
     /// Adds a remote.
     pub(crate) fn add_remote(&mut self, name: &str) -> Result<(), String> {
         if name.starts_with("db:") {
-            DbColumn::find(&self.server, name)?;
+            DbColumn::check(&self.server, name)?;
         }
         if !self.names.iter().any(|known| known == name) {
             self.names.push(name.to_owned());
@@ -337,25 +337,31 @@ impl State {
         }
     }
 
-    /// What `memory/show` says.
+    /// What `memory/show` says: amounts that are not zero, and that of weak references.
     pub(crate) fn memory(&self) -> Vec<(String, u64)> {
-        let (mut cells, mut atoms, mut monitors) = (0, 0, 0);
+        let mut usage = BTreeMap::from([("n-weak-refs", 0)]);
+        let mut add = |name, amount: u64| {
+            if amount > 0 {
+                *usage.entry(name).or_insert(0) += amount;
+            }
+        };
+        add("monitors", self.server.monitors() as u64);
+        add("sessions", self.remotes.sessions() as u64);
+        add("backlog", self.remotes.backlog() as u64);
         for served in self.server.dbs.values() {
-            let (rows, count) = served.db.census();
-            cells += rows;
-            atoms += count;
-            monitors += served.monitors.len();
+            let (history, atoms) = served.monitors.history();
+            add("cells", served.db.cells() as u64);
+            add("atoms", served.db.atoms());
+            add("n-weak-refs", served.db.weak_references() as u64);
+            add("txn-history", history as u64);
+            add("txn-history-atoms", atoms);
+            add("triggers", served.waiting.len() as u64);
         }
-        let mut usage = vec![
-            ("atoms".to_owned(), atoms as u64),
-            ("cells".to_owned(), cells as u64),
-            ("monitors".to_owned(), monitors as u64),
-        ];
-        let sessions = self.remotes.sessions();
-        if sessions > 0 {
-            usage.push(("sessions".to_owned(), sessions as u64));
-        }
+        let _ = usage.entry("monitors").or_insert(0);
         usage
+            .into_iter()
+            .map(|(name, amount)| (name.to_owned(), amount))
+            .collect()
     }
 }
 

@@ -30,6 +30,8 @@ pub struct MonitorId(u64);
 struct Entry {
     id: Uuid,
     changes: Arc<Changes>,
+    /// Number of atoms in the changed rows, before and after.
+    atoms: u64,
 }
 
 /// A stretch of history, from just after one commit up to another, and what it says.
@@ -72,6 +74,8 @@ pub struct Initial {
 #[derive(Debug, Default)]
 pub struct Monitors {
     history: VecDeque<Entry>,
+    /// Number of atoms in the history.
+    history_atoms: u64,
     /// The number of the last commit; the history's first is `head - history.len() + 1`.
     head: u64,
     /// The id of the last commit that has left the history.
@@ -197,9 +201,13 @@ impl Monitors {
             return;
         }
         self.head += 1;
+        let (old, new) = changes.atoms();
+        let atoms = old + new;
+        self.history_atoms += atoms;
         self.history.push_back(Entry {
             id,
             changes: Arc::new(changes.clone()),
+            atoms,
         });
         for group in self.groups.values_mut() {
             group.initial = None;
@@ -213,20 +221,53 @@ impl Monitors {
         self.history.push_back(Entry {
             id,
             changes: Arc::default(),
+            atoms: 0,
         });
         self.trim();
+    }
+
+    /// Number of commits that are kept for clients that come back, and of the atoms in them.
+    pub fn history(&self) -> (usize, u64) {
+        if self.tells_ids {
+            (self.history.len(), self.history_atoms)
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// Lets commits go that are kept for clients that come back, until they are not larger than
+    /// the database, which has `atoms` atoms: telling all of it again costs no more.
+    pub fn limit_history(&mut self, atoms: u64) {
+        if !self.tells_ids || self.history_atoms <= atoms {
+            return;
+        }
+        let unneeded = self.unneeded().min(self.history.len().saturating_sub(1));
+        let (mut left, mut count) = (self.history_atoms, 0);
+        for entry in self.history.range(..unneeded) {
+            if left <= atoms {
+                break;
+            }
+            left -= entry.atoms;
+            count += 1;
+        }
+        self.forget(count);
+    }
+
+    /// How many of the oldest commits all monitors were told of.
+    fn unneeded(&self) -> usize {
+        let slowest = self.monitors.values().map(|m| m.position).min();
+        let first = self.head - self.history.len() as u64 + 1;
+        let unneeded = slowest.map_or(u64::MAX, |p| p + 1).saturating_sub(first);
+        unneeded.min(self.history.len() as u64) as usize
     }
 
     fn trim(&mut self) {
         if self.history.len() <= HISTORY {
             return;
         }
-        let slowest = self.monitors.values().map(|m| m.position).min();
-        let first = self.head - self.history.len() as u64 + 1;
         // Commits that nobody waits for go, but for the last ones.
-        let unneeded = slowest.map_or(u64::MAX, |p| p + 1).saturating_sub(first);
-        let excess = (self.history.len() - HISTORY) as u64;
-        self.forget(unneeded.min(excess) as usize);
+        let excess = self.history.len() - HISTORY;
+        self.forget(self.unneeded().min(excess));
         if self.history.len() > MAX_LAG + HISTORY {
             self.merge_lag();
         }
@@ -251,8 +292,9 @@ impl Monitors {
 
     /// Lets the first `count` commits of the history go.
     fn forget(&mut self, count: usize) {
-        if let Some(last) = self.history.drain(..count).next_back() {
-            self.left_id = last.id;
+        for gone in self.history.drain(..count) {
+            self.left_id = gone.id;
+            self.history_atoms -= gone.atoms;
         }
     }
 
@@ -269,7 +311,9 @@ impl Monitors {
         let Some(left) = self.history.len().checked_sub(count) else {
             return false;
         };
-        self.history.truncate(left);
+        for gone in self.history.drain(left..) {
+            self.history_atoms -= gone.atoms;
+        }
         self.head -= count as u64;
         for group in self.groups.values_mut() {
             // Their numbers will be those of other commits.
