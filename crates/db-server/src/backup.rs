@@ -10,8 +10,8 @@ use json::Json;
 use crate::server::Server;
 use crate::upstream::{Taken, Told, Upstream, everything};
 
-/// The tables of database `database` that `list` names: `TABLE` or `DB:TABLE`, between commas
-/// or blanks.
+/// The tables of database `database` that `list` names, between commas or blanks: `DB:TABLE`, or
+/// `TABLE` for that of any database.
 pub(crate) fn excluded_tables(list: &str, database: &str) -> BTreeSet<String> {
     let names = list.split([',', ' ']).filter(|name| !name.is_empty());
     let own = names.filter_map(|name| match name.split_once(':') {
@@ -19,20 +19,6 @@ pub(crate) fn excluded_tables(list: &str, database: &str) -> BTreeSet<String> {
         Some((db, table)) => (db == database && !table.is_empty()).then_some(table),
     });
     own.map(str::to_owned).collect()
-}
-
-/// Checks the text of `--sync-exclude-tables`, where each table must be named with its
-/// database.
-///
-/// # Errors
-/// The text of what cannot be read.
-pub(crate) fn check_excluded(list: &str) -> std::result::Result<(), String> {
-    let mut names = list.split([',', ' ']).filter(|name| !name.is_empty());
-    let bad = |name: &&str| !matches!(name.split_once(':'), Some((_, table)) if !table.is_empty());
-    match names.find(bad) {
-        Some(name) => Err(format!("Can't parse excluded table: {name}")),
-        None => Ok(()),
-    }
 }
 
 /// Whether a backup of schema `own` can hold what a server of schema `active` tells: it must

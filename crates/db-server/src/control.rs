@@ -200,15 +200,11 @@ fn register_sync(commands: &mut Commands<Daemon>) {
         1,
         |daemon, args| {
             let list = args.first().map_or("", String::as_str);
-            let mut wrong = String::new();
             daemon.change_setup(|daemon| {
-                // What is wrong with the list is no failure of the command.
-                if let Err(error) = daemon.services.set_excluded(&mut daemon.state, list) {
-                    wrong = error;
-                }
+                daemon.services.set_excluded(&mut daemon.state, list);
                 Ok(())
             })?;
-            Ok(wrong)
+            Ok(String::new())
         },
     );
     commands.answer(

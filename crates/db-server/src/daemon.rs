@@ -89,7 +89,18 @@ impl Daemon {
         let Some(path) = self.config.clone() else {
             return Err("Configuration file was not specified on command line".to_owned());
         };
-        self.apply(&path).map_err(|lines| {
+        let shown = path.display();
+        let read = base::read_regular(&path).map_err(|error| {
+            let why = base::errno_text(&error);
+            log::error!(target: "ovsdb_server",
+                "failed to open configuration file '{shown}': {why}");
+            Vec::new()
+        });
+        let applied = read.and_then(|text| {
+            log::info!(target: "ovsdb_server", "loading configuration from '{shown}'");
+            self.apply(&path, &text)
+        });
+        applied.map_err(|lines| {
             for line in lines {
                 log::warn!(target: "ovsdb_server", "{line}");
             }
@@ -97,25 +108,17 @@ impl Daemon {
         })
     }
 
-    fn apply(&mut self, path: &Path) -> Result<(), Vec<String>> {
-        let shown = path.display();
-        let text = base::read_regular(path).map_err(|error| {
-            let why = base::errno_text(&error);
-            vec![format!(
-                "failed to open configuration file '{shown}': {why}"
-            )]
-        })?;
-        log::info!(target: "ovsdb_server", "loading configuration from '{shown}'");
-        let config = Config::parse(&text).map_err(|mut lines| {
+    fn apply(&mut self, path: &Path, text: &[u8]) -> Result<(), Vec<String>> {
+        let config = Config::parse(text).map_err(|mut lines| {
+            let shown = path.display();
             lines.push(format!("failed to load configuration from {shown}"));
             lines
         })?;
         let databases = config.databases.into_iter();
         let databases = databases.map(|(file, config)| (file.into(), config));
         let mut lines = self.serve_databases(&databases.collect());
-        if let Err(error) = self.state.set_remotes(config.remotes) {
-            lines.push(format!("failed to configure remotes: {error}"));
-        }
+        self.state.set_remotes(config.remotes);
+        lines.extend(self.state.check().err());
         if lines.is_empty() { Ok(()) } else { Err(lines) }
     }
 
@@ -129,12 +132,8 @@ impl Daemon {
         lines
     }
 
-    /// Serves what the command line names.
-    ///
-    /// # Errors
-    /// The text of what cannot be served.
-    fn serve_arguments(&mut self, files: &[PathBuf]) -> Result<(), String> {
-        let now = self.now();
+    /// Serves what the command line names.  Returns what failed.
+    fn serve_arguments(&mut self, files: &[PathBuf]) -> Vec<String> {
         let mut databases = BTreeMap::new();
         for argument in files {
             let (file, config) = self.services.config_for(argument);
@@ -143,11 +142,9 @@ impl Daemon {
                     "Duplicate database configuration: {}", argument.display());
             }
         }
-        for (file, config) in &databases {
-            let opened = self.services.open(&mut self.state, now, file, config);
-            opened.map_err(|error| error.to_string())?;
-        }
-        Ok(())
+        let mut lines = self.serve_databases(&databases);
+        lines.extend(self.state.check().err());
+        lines
     }
 
     /// Serves what was served before, in part rather than not at all.
@@ -292,14 +289,23 @@ fn serve(
         config: config.map(|path| directory.join(path)),
         kept,
     };
-    match &setup {
-        None => daemon.serve_arguments(&options.files)?,
-        Some(setup) => daemon.serve_again(setup),
-    }
-    if daemon.config.is_some() && daemon.reload().is_err() {
+    let failed = match &setup {
+        _ if daemon.config.is_some() => daemon.reload().is_err(),
+        None => {
+            let lines = daemon.serve_arguments(&options.files);
+            for line in &lines {
+                log::warn!(target: "ovsdb_server", "{line}");
+            }
+            !lines.is_empty()
+        }
+        Some(setup) => {
+            daemon.serve_again(setup);
+            false
+        }
+    };
+    if failed {
         return Err("server configuration failed".to_owned());
     }
-    daemon.state.check()?;
     daemon.state.reconfigure(&mut core.poll);
     let mut commands = core.commands(false);
     core.time.register(&mut commands);

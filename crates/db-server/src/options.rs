@@ -11,8 +11,6 @@ use io::daemon::{
 };
 use io::tls::TlsConfig;
 
-use crate::backup::check_excluded;
-
 /// What the server is to do.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -123,10 +121,7 @@ pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, St
             Id::TransactionIds => options.transaction_ids = true,
             Id::DisableColumnDiff => options.column_differences = false,
             Id::SyncFrom => options.sync_from = Some(text()),
-            Id::SyncExclude => {
-                check_excluded(&text())?;
-                options.sync_exclude = Some(text());
-            }
+            Id::SyncExclude => options.sync_exclude = Some(text()),
             Id::Active => options.active = true,
             Id::Unsupported(name) => return Err(format!("--{name} is not supported yet")),
             Id::Help => return Ok(Parsed::Print(usage(&program, dirs))),

@@ -9,7 +9,7 @@ use base::Instant;
 use db_client::Servers;
 use db_model::Error;
 
-use crate::backup::{check_excluded, excluded_tables};
+use crate::backup::excluded_tables;
 use crate::config_file::{BACKUP_PROBE, DbConfig, Model, RELAY_PROBE};
 use crate::sources::Source;
 use crate::state::State;
@@ -333,11 +333,7 @@ impl Services {
     }
 
     /// `ovsdb-server/set-sync-exclude-tables`.
-    ///
-    /// # Errors
-    /// The text is not a list of tables with their databases.
-    pub(crate) fn set_excluded(&mut self, state: &mut State, list: &str) -> Result<(), String> {
-        check_excluded(list)?;
+    pub(crate) fn set_excluded(&mut self, state: &mut State, list: &str) {
         self.sync.exclude = Some(list.to_owned());
         for service in self.backups() {
             service.config.excluded = Some(list.to_owned());
@@ -350,7 +346,6 @@ impl Services {
                 service.start_backup(state, source);
             }
         }
-        Ok(())
     }
 
     /// What `ovsdb-server/sync-status` says.

@@ -77,28 +77,27 @@ impl State {
     }
 
     /// Checks that the columns that were named exist.
+    ///
+    /// # Errors
+    /// What cannot be configured, and why.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let columns = self.tls_columns.iter().map(|(_, column)| column);
         let remotes = self.names.iter().filter(|name| name.starts_with("db:"));
-        for name in remotes.chain(columns) {
-            DbColumn::check(&self.server, name)?;
+        for name in remotes {
+            DbColumn::check(&self.server, name)
+                .map_err(|error| format!("failed to configure remotes: {error}"))?;
+        }
+        for (_, name) in &self.tls_columns {
+            DbColumn::check(&self.server, name)
+                .map_err(|error| format!("failed to configure SSL/TLS: {error}"))?;
         }
         Ok(())
     }
 
     /// Takes these remotes in place of all others.
-    ///
-    /// # Errors
-    /// A column that is named does not exist; the other remotes are there all the same.
-    pub(crate) fn set_remotes(
-        &mut self,
-        remotes: BTreeMap<String, RemoteOptions>,
-    ) -> Result<(), String> {
+    pub(crate) fn set_remotes(&mut self, remotes: BTreeMap<String, RemoteOptions>) {
         self.names = remotes.keys().cloned().collect();
         self.options = remotes;
         self.configured = None;
-        let mut columns = self.names.iter().filter(|name| name.starts_with("db:"));
-        columns.try_for_each(|name| DbColumn::check(&self.server, name))
     }
 
     /// Connects database `name` to another server, or to no other any more; with `anew` over a
