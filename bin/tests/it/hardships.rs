@@ -109,6 +109,21 @@ fn what_is_no_database_is_refused() {
     let call = ["-t", &ctl, "ovsdb-server/add-db", "fifo"];
     let refused = String::from_utf8_lossy(&run(&scratch, "ovs-appctl", &call).stderr).into_owned();
     assert!(refused.contains("Not a regular file"), "{refused}");
+
+    // Who asks for a compaction hears if there was none.
+    let in_the_way = scratch.file("conf.db.tmp");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let compact = ["-t", &ctl, "ovsdb-server/compact"];
+    let failed = run(&scratch, "ovs-appctl", &compact);
+    let said = String::from_utf8_lossy(&failed.stderr);
+    assert!(
+        !failed.status.success() && said.contains("conf.db.tmp: write failed (Is a directory)"),
+        "{said}"
+    );
+    std::fs::remove_dir(&in_the_way).unwrap();
+    let compacted = run(&scratch, "ovs-appctl", &compact);
+    assert!(compacted.status.success(), "{compacted:?}");
+
     let stopped = run(&scratch, "ovs-appctl", &["-t", &ctl, "exit"]);
     assert!(stopped.status.success(), "{stopped:?}");
     assert_eq!(server.wait(Duration::from_secs(20)), Some(true));
@@ -149,17 +164,13 @@ fn with_no_file_left_connections_are_ended() {
     let args = [&db, "--enable-dummy=override", "--unixctl=sw.ctl"];
     let _switch = Daemon::start(&mut command_with(60, &scratch, "ovs-vswitchd", &args));
     let option = format!("--db={db}");
-    let add = [
-        &option,
-        "--timeout=20",
-        "--no-wait",
-        "init",
-        "--",
-        "add-br",
-        "br0",
-    ];
-    let added = run(&scratch, "ovs-vsctl", &add);
-    assert!(added.status.success(), "{added:?}");
+    // Until the server has seen that the crowd is gone, others are ended, too.
+    eventually("the server serves again", || {
+        let args = [&*option, "--timeout=20", "--no-wait", "init"];
+        let add = ["--", "--may-exist", "add-br", "br0"];
+        let added = run(&scratch, "ovs-vsctl", &[&args[..], &add].concat());
+        added.status.success()
+    });
     eventually("the bridge is there", || scratch.file("br0.mgmt").exists());
     crowd(&scratch, "br0.mgmt", 80);
     eventually("the switch serves again", || {

@@ -88,11 +88,15 @@ fn register_databases(commands: &mut Commands<Daemon>) {
         let now = daemon.now();
         let name = call.args.first().map(String::as_str);
         let outcome = daemon.state.server.compact(now, name);
-        if outcome.is_ok() {
+        let outcome = outcome.and_then(|()| {
             // Whoever asks wants to see the smaller file.
             daemon.state.server.drain_writers();
-        }
-        call.responder.finish(outcome.map(|()| String::new()));
+            match daemon.state.server.failed_compactions(name) {
+                failed if failed.is_empty() => Ok(String::new()),
+                failed => Err(failed),
+            }
+        });
+        call.responder.finish(outcome);
     });
     commands.answer("ovsdb-server/tlog-list", "", 0, 0, |daemon, _| {
         Ok(daemon.state.server.list_table_logs())

@@ -165,22 +165,32 @@ impl Server {
             Some(name) if name.starts_with('_') => {
                 Err("cannot compact built-in databases".to_owned())
             }
-            Some(name) => match self.dbs.get_mut(name) {
-                Some(served) => {
-                    served.compact(now, wall, "compacting database online");
-                    Ok(())
-                }
-                None => Err("no database by that name".to_owned()),
-            },
-            None => {
-                for served in self.dbs.values_mut() {
+            _ => {
+                let wanted = |db: &&mut Served| match name {
+                    Some(name) => *db.name() == *name,
+                    None => !db.name().starts_with('_'),
+                };
+                let mut count = 0;
+                for served in self.dbs.values_mut().filter(wanted) {
                     log::info!(target: "ovsdb_server",
                         "compacting {} database by user request", served.name());
                     served.compact(now, wall, "compacting database online");
+                    count += 1;
                 }
-                Ok(())
+                match count {
+                    0 => Err("no database by that name".to_owned()),
+                    _ => Ok(()),
+                }
             }
         }
+    }
+
+    /// Why the last compactions of a database, or of any, failed: a line for each that did.
+    pub(crate) fn failed_compactions(&self, name: Option<&str>) -> String {
+        let wanted = self.dbs.values();
+        let wanted = wanted.filter(|db| name.is_none_or(|name| *db.name() == *name));
+        let failed = wanted.filter_map(|db| db.compaction_fault.as_ref());
+        failed.map(|error| format!("{error}\n")).collect()
     }
 
     /// Tells clients the ids of transactions, so that who reconnects gets only what is new.

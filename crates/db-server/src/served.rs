@@ -51,6 +51,8 @@ pub(crate) struct Served {
     given_up: Ticket,
     /// Why the last write failed, if it did.
     fault: Option<Error>,
+    /// Why the last compaction failed, if it did.
+    pub(crate) compaction_fault: Option<Error>,
     /// Whether changes are recorded as differences.
     pub(crate) differences: bool,
     /// Whether something changed that waiting transactions may wait for.
@@ -87,6 +89,7 @@ impl Served {
             unwritten: VecDeque::new(),
             given_up: Ticket(0),
             fault: None,
+            compaction_fault: None,
             differences: true,
             changed: false,
             tells_ids: false,
@@ -309,6 +312,7 @@ impl Served {
         self.length = report.length;
         if report.replaced {
             self.compacting = false;
+            self.compaction_fault = None;
             if report.result.is_ok() {
                 self.compacted_length = report.length;
             }
@@ -322,6 +326,8 @@ impl Served {
         if report.replaced {
             log::warn!(target: "ovsdb_file", "{}: compaction failed ({})", self.name(),
                 base::errno_text(&error));
+            let details = format!("{}.tmp: write failed", self.shown());
+            self.compaction_fault = Some(Error::io(&error, details));
             return Ok(());
         }
         if report.ticket <= self.given_up {
