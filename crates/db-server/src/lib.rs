@@ -29,4 +29,4 @@ mod upstream;
 
 pub use daemon::{EmbedSettings, Embedded, run};
 pub use options::{Options, Parsed, parse};
-pub use server::{ClientCensus, ClientId, ClientInfo, Output, Server};
+pub use server::{ClientId, ClientInfo, ClientLocks, Output, Server};

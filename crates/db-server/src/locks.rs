@@ -70,11 +70,16 @@ impl Locks {
             .collect()
     }
 
-    /// How many locks the client owns and how many it waits for.
-    pub(crate) fn census(&self, client: ClientId) -> (usize, usize) {
-        let mine = self.queues.values().filter(|q| q.contains(&client));
-        let owned = mine.clone().filter(|q| q.front() == Some(&client)).count();
-        (owned, mine.count() - owned)
+    /// The names of the locks that the client owns, and of those that it waits for.
+    pub(crate) fn of(&self, client: ClientId) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let mine = self.queues.iter().filter(|(_, q)| q.contains(&client));
+        let (owned, waiting): (Vec<_>, Vec<_>) =
+            mine.partition(|(_, queue)| queue.front() == Some(&client));
+        let names = |locks: Vec<(&Arc<str>, _)>| {
+            let names = locks.into_iter().map(|(name, _)| Arc::clone(name));
+            names.collect()
+        };
+        (names(owned), names(waiting))
     }
 }
 
@@ -91,7 +96,8 @@ mod tests {
         assert!(!locks.lock(&name, b));
         assert_eq!(locks.steal(&name, c), Some(a));
         assert!(locks.owns("x", c) && locks.has("x", a));
-        assert_eq!(locks.census(a), (0, 1));
+        assert_eq!(locks.of(a), (vec![], vec![Arc::clone(&name)]));
+        assert_eq!(locks.of(c), (vec![Arc::clone(&name)], vec![]));
         assert_eq!(locks.unlock("x", c), Some(a));
         assert_eq!(locks.unlock("x", b), None);
         assert_eq!(locks.forget(a), []);

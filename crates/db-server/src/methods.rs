@@ -158,7 +158,7 @@ impl Server {
         let locked = if method == "steal" {
             if let Some(victim) = self.locks.steal(name, client) {
                 if let Some(state) = self.clients.get_mut(&victim) {
-                    state.locks_lost += 1;
+                    state.locks_lost.insert(Arc::clone(name));
                 }
                 self.notify(victim, "stolen", vec![Arc::clone(name).into()]);
             }
@@ -175,6 +175,9 @@ impl Server {
         if !self.locks.has(name, client) {
             let details = "unlock: \"unlock\" without \"lock\" or \"steal\"";
             return Err(Error::syntax(params, details));
+        }
+        if let Some(state) = self.clients.get_mut(&client) {
+            state.locks_lost.remove(name);
         }
         if let Some(owner) = self.locks.unlock(name, client) {
             self.notify(owner, "locked", vec![Arc::clone(name).into()]);

@@ -482,14 +482,14 @@ impl Remotes {
         };
         since("sec_since_connect", stats.last_connected);
         since("sec_since_disconnect", stats.last_disconnected);
-        let census = server.client_census(*client);
-        for (name, count) in [
-            ("locks_held", census.locks_held),
-            ("locks_waiting", census.locks_waiting),
-            ("locks_lost", census.locks_lost),
+        let locks = server.client_locks(*client);
+        for (name, locks) in [
+            ("locks_held", locks.held),
+            ("locks_waiting", locks.waiting),
+            ("locks_lost", locks.lost),
         ] {
-            if count > 0 {
-                status.fields.insert(name, count.to_string());
+            if !locks.is_empty() {
+                status.fields.insert(name, locks.join(" "));
             }
         }
         let others = connections.count();

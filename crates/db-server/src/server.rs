@@ -1,6 +1,6 @@
 //! The server without sockets: clients' messages in, messages out.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use base::{Clock, Instant, WallTime};
@@ -68,7 +68,8 @@ pub(crate) struct Client {
     pub(crate) held: VecDeque<Held>,
     /// Monitors by the text of the client's id.
     pub(crate) monitors: BTreeMap<String, ClientMonitor>,
-    pub(crate) locks_lost: usize,
+    /// Locks that were stolen from it.
+    pub(crate) locks_lost: BTreeSet<Arc<str>>,
     /// Whether it is to be disconnected: nothing more is done for it.
     pub(crate) ending: bool,
     /// The role that restricts it, if one does, and the name in its certificate.
@@ -89,15 +90,15 @@ pub struct ClientInfo {
     pub name: String,
 }
 
-/// What status columns say of a client.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClientCensus {
+/// What status columns say of the locks of a client: their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientLocks {
     /// Locks that it owns.
-    pub locks_held: usize,
+    pub held: Vec<Arc<str>>,
     /// Locks that it waits for.
-    pub locks_waiting: usize,
-    /// Locks that were stolen from it.
-    pub locks_lost: usize,
+    pub waiting: Vec<Arc<str>>,
+    /// Locks that were stolen from it and that it has not got back.
+    pub lost: Vec<Arc<str>>,
 }
 
 /// A database server: any number of databases and clients.
@@ -225,13 +226,16 @@ impl Server {
         }
     }
 
-    /// Figures for the status of a client's connection.
-    pub fn client_census(&self, client: ClientId) -> ClientCensus {
-        let (locks_held, locks_waiting) = self.locks.census(client);
-        ClientCensus {
-            locks_held,
-            locks_waiting,
-            locks_lost: self.clients.get(&client).map_or(0, |c| c.locks_lost),
+    /// The locks of a client.
+    pub fn client_locks(&self, client: ClientId) -> ClientLocks {
+        let (held, waiting) = self.locks.of(client);
+        let lost = self.clients.get(&client).map(|c| &c.locks_lost);
+        let is_lost = |name: &Arc<str>| lost.is_some_and(|lost| lost.contains(name));
+        let (lost, waiting) = waiting.into_iter().partition(is_lost);
+        ClientLocks {
+            held,
+            waiting,
+            lost,
         }
     }
 

@@ -150,7 +150,9 @@ fn locks_are_queued_and_stolen() {
         lines[1],
         r#"2 {"id":null,"method":"stolen","params":["x"]}"#
     );
-    assert_eq!(bench.server.client_census(B).locks_lost, 1);
+    let locks = bench.server.client_locks(B);
+    assert_eq!((locks.lost, locks.waiting), (vec!["x".into()], vec![]));
+    assert_eq!(bench.server.client_locks(A).held, ["x".into()]);
 }
 
 #[test]

@@ -255,13 +255,17 @@ fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
 }
 
 impl State {
-    /// The configurations of the library, built anew if a file has changed.
+    /// The configurations of the library, built anew if a file has changed.  While files are being
+    /// replaced and do not fit each other, what was there before goes on serving.
     fn built(&mut self) -> io::Result<&Built> {
         let stamps = self.config.files().map(stamp);
-        let current = self.built.take().filter(|b| b.stamps == stamps);
-        let built = match current {
-            Some(built) => built,
-            None => self.build(stamps)?,
+        let built = match self.built.take() {
+            Some(built) if built.stamps == stamps => built,
+            before => match (self.build(stamps), before) {
+                (Ok(built), _) => built,
+                (Err(_), Some(before)) if !before.bootstrapping => before,
+                (Err(error), _) => return Err(error),
+            },
         };
         Ok(self.built.insert(built))
     }

@@ -92,6 +92,59 @@ fn a_peer_of_another_authority_is_refused() {
 }
 
 #[test]
+fn renewed_files_count_from_the_next_connection_on() {
+    let dir = TempDir::new("renewed");
+    let copy = |from: &str, to: &str| {
+        let from = pki(from).unwrap();
+        // In another file, as one that was renewed within a moment has the time of the old one.
+        std::fs::remove_file(dir.0.join(to)).unwrap_or_default();
+        std::fs::copy(from, dir.0.join(to)).unwrap();
+    };
+    copy("server-key.pem", "key.pem");
+    copy("server.pem", "cert.pem");
+    copy("other-ca.pem", "ca.pem");
+    let server = dir.net();
+    let file = |name: &str| Some(dir.0.join(name));
+    server.tls().configure(TlsConfig {
+        private_key: file("key.pem"),
+        certificate: file("cert.pem"),
+        ca_cert: file("ca.pem"),
+        ..TlsConfig::default()
+    });
+    let client = end(&dir, "client", "ca.pem");
+    let refused = |(near, far): (std::io::Result<Stream>, std::io::Result<Stream>)| {
+        near.is_err() || far.is_err()
+    };
+    assert!(refused(meet(&client, &server)));
+    copy("ca.pem", "ca.pem");
+    let (near, far) = meet(&client, &server);
+    assert!(far.is_ok());
+    assert_eq!(
+        near.unwrap().peer_common_name().as_deref(),
+        Some("test server")
+    );
+    // Key and certificate come one after the other, and the second not at once.
+    copy("client-key.pem", "key.pem");
+    let (near, _far) = meet(&client, &server);
+    assert_eq!(
+        near.unwrap().peer_common_name().as_deref(),
+        Some("test server")
+    );
+    std::fs::write(dir.0.join("cert.pem"), "-----BEGIN CERT").unwrap();
+    let (near, _far) = meet(&client, &server);
+    assert_eq!(
+        near.unwrap().peer_common_name().as_deref(),
+        Some("test server")
+    );
+    copy("client.pem", "cert.pem");
+    let (near, _far) = meet(&client, &server);
+    assert_eq!(
+        near.unwrap().peer_common_name().as_deref(),
+        Some("test client")
+    );
+}
+
+#[test]
 fn the_authority_is_learnt_once() {
     let dir = TempDir::new("tls-bootstrap");
     let server = end(&dir, "server", "ca.pem");
