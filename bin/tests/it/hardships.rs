@@ -1,6 +1,6 @@
 //! Daemons that are given the wrong files, and too few of them.
 
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -198,5 +198,77 @@ fn folders_that_cannot_be_had_are_named() {
         let said = String::from_utf8_lossy(&failed.stderr);
         let text = format!("{}: Not a directory; {advice}\n", elsewhere.display());
         assert_eq!(said, format!("sluice up: {text}"));
+    }
+}
+
+/// Sends requests until no more are taken, without reading an answer, and asks others' questions
+/// meanwhile.  Then all answers are there.
+fn ask_without_listening(scratch: &Scratch, socket: &str, method: &str, others: &dyn Fn()) {
+    const ENOUGH: usize = 4 << 20;
+    let mut stream = UnixStream::connect(scratch.file(socket)).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    let request = format!(r#"{{"id":0,"method":"{method}","params":[]}}"#);
+    let requests = request.repeat(1000);
+    let mut sent = 0;
+    let mut refusals = 0;
+    while sent < ENOUGH && refusals < 20 {
+        match stream.write(&requests.as_bytes()[sent % requests.len()..]) {
+            Ok(written) => (sent, refusals) = (sent + written, 0),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                // What the daemon would still take, it has taken when it answers others.
+                others();
+                refusals += 1;
+            }
+        }
+    }
+    assert!(sent < ENOUGH, "{socket}: {sent} bytes were taken");
+    stream.set_nonblocking(false).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    let (mut left, mut parser) = (sent / request.len(), json::Parser::new());
+    let mut buffer = vec![0; 1 << 16];
+    while left > 0 {
+        let n = stream.read(&mut buffer).unwrap();
+        assert!(n > 0, "{socket}: the end with {left} answers to come");
+        let mut rest = &buffer[..n];
+        while !rest.is_empty() {
+            rest = &rest[parser.feed(rest)..];
+            if parser.is_done() {
+                let mut done = std::mem::replace(&mut parser, json::Parser::new());
+                done.take().unwrap();
+                left -= 1;
+            }
+        }
+    }
+}
+
+/// Who asks and does not listen does not fill a daemon's memory, nor does anybody else notice.
+#[test]
+fn answers_that_nobody_takes_do_not_pile_up() {
+    let scratch = Scratch::new();
+    create_database(&scratch);
+    let args = ["conf.db", "--remote=punix:db.sock", "--unixctl=ctl"];
+    let _server = Daemon::start(&mut command(&scratch, "ovsdb-server", &args));
+    eventually("the server listens", || scratch.file("db.sock").exists());
+    let ctl = scratch.file("ctl").display().to_string();
+    let db = format!("unix:{}", scratch.file("db.sock").display());
+    let others = || {
+        let listed = run(
+            &scratch,
+            "ovs-appctl",
+            &["-t", &ctl, "ovsdb-server/list-dbs"],
+        );
+        assert!(listed.status.success(), "{listed:?}");
+        let listed = run(&scratch, "ovsdb-client", &["list-dbs", &db]);
+        assert!(listed.status.success(), "{listed:?}");
+    };
+    for (socket, method) in [
+        ("db.sock", "get_server_id"),
+        ("db.sock", "echo"),
+        ("ctl", "version"),
+    ] {
+        ask_without_listening(&scratch, socket, method, &others);
     }
 }

@@ -203,6 +203,7 @@ impl Remotes {
             session_options,
             poll.now(),
         );
+        session.answer_first();
         configure(&mut session, options);
         let connection = Connection {
             remote: name.to_owned(),
@@ -313,6 +314,7 @@ impl Remotes {
             match listener.accept() {
                 Ok(stream) => {
                     let mut session = Session::accepted(&self.net, stream, Token(id), poll.now());
+                    session.answer_first();
                     configure(&mut session, &remote.options);
                     let connection = Connection {
                         remote: name.to_owned(),

@@ -264,8 +264,9 @@ impl ControlServer {
         let mut calls = Vec::new();
         let mut gone = Vec::new();
         for (id, connection) in &mut self.connections {
-            let mut alive = true;
-            if !connection.busy {
+            // Who does not take answers gets no more of them.
+            let mut alive = connection.rpc.flush().is_ok();
+            if alive && connection.is_ready() {
                 match connection.next_request() {
                     Ok(Some((name, args, request))) => {
                         connection.busy = true;
@@ -285,7 +286,7 @@ impl ControlServer {
                     Err(_) => alive = false,
                 }
             }
-            let read = !connection.busy;
+            let read = connection.is_ready();
             if !alive || connection.rpc.watch(poll, read).is_err() {
                 gone.push(*id);
             }
@@ -319,6 +320,11 @@ impl ControlServer {
 }
 
 impl Connection {
+    /// Whether it may ask for something.
+    fn is_ready(&self) -> bool {
+        !self.busy && self.rpc.backlog() == 0
+    }
+
     fn answer(&mut self, answer: Answer) {
         self.busy = false;
         let wrap = |text: String| {

@@ -54,6 +54,8 @@ pub struct Session {
     seqno: u32,
     last_error: Option<io::Error>,
     max_backlog: Option<(usize, usize)>,
+    /// Whether nothing is received from a peer that does not take what it is sent.
+    answers_first: bool,
 }
 
 impl Session {
@@ -114,6 +116,7 @@ impl Session {
             seqno: 0,
             last_error: None,
             max_backlog: None,
+            answers_first: false,
         }
     }
 
@@ -153,6 +156,17 @@ impl Session {
     /// disconnects.
     pub fn set_max_backlog(&mut self, messages: usize, bytes: usize) {
         self.max_backlog = Some((messages, bytes));
+    }
+
+    /// Receives nothing more while something waits to be sent: a peer that asks and does not
+    /// listen would have answers pile up without end.
+    pub const fn answer_first(&mut self) {
+        self.answers_first = true;
+    }
+
+    fn may_receive(&self) -> bool {
+        let backlog = self.rpc.as_ref().map_or(0, Rpc::backlog);
+        !self.answers_first || backlog == 0
     }
 
     /// Whether it is connected.
@@ -343,6 +357,10 @@ impl Session {
     /// The next message, if one has come.  Probes are answered here and not shown.
     pub fn recv(&mut self, now: Instant) -> Option<Message> {
         loop {
+            if !self.may_receive() {
+                self.fsm.receive_attempted(now);
+                return None;
+            }
             let rpc = self.rpc.as_mut()?;
             let result = rpc.recv();
             self.fsm.receive_attempted(now);
@@ -371,7 +389,11 @@ impl Session {
         let mut failed = None;
         if let Some(rpc) = &mut self.rpc {
             let before = rpc.drained();
-            failed = rpc.watch(poll, true).err();
+            failed = rpc.flush().err();
+            let read = !self.answers_first || rpc.backlog() == 0;
+            if failed.is_none() {
+                failed = rpc.watch(poll, read).err();
+            }
             if rpc.drained() != before {
                 self.fsm.activity(now);
             }
