@@ -18,6 +18,7 @@ pub mod monitor;
 mod operations;
 mod rbac;
 mod record;
+mod replay;
 mod search;
 pub mod store;
 mod table;

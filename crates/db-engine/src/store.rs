@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use db_model::{DatabaseSchema, Error, Result, UuidSource};
@@ -134,15 +134,55 @@ pub fn check_writable(path: &Path, shown: &str) -> Result<()> {
     base::check_regular(path).map_err(|error| open_failed(shown, &error))
 }
 
+/// Takes the lock of a file that is to be written.
+fn lock_file(path: &Path, shown: &str) -> Result<File> {
+    check_writable(path, shown)?;
+    lock(path, false)
+        .map_err(|error| Error::io(&error, format!("{shown}: failed to lock lockfile")))
+}
+
+/// One server's file of a clustered database, locked and to be read.
+#[derive(Debug)]
+pub struct ClusteredFile {
+    path: PathBuf,
+    shown: String,
+    lock: File,
+    /// Its records.
+    pub records: LogReader<BufReader<File>>,
+}
+
+impl ClusteredFile {
+    /// Locks a file.
+    ///
+    /// # Errors
+    /// Another server has it, or it cannot be opened.
+    pub fn open(path: &Path, shown: &str) -> Result<Self> {
+        let lock = lock_file(path, shown)?;
+        Ok(Self {
+            path: path.to_owned(),
+            shown: shown.to_owned(),
+            lock,
+            records: clustered_records(path, shown)?,
+        })
+    }
+
+    /// Goes on to write after the last good record that was read; what follows is cut.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn into_disk(self) -> Result<FileDisk> {
+        let end = self.records.good_end();
+        FileDisk::open(&self.path, self.lock, end).map_err(|error| open_failed(&self.shown, &error))
+    }
+}
+
 /// Locks, reads and opens a database file for writing.  A damaged tail is cut.
 ///
 /// # Errors
 /// Another server has the file, or it cannot be read or written, or does not begin with a
 /// schema.
 pub fn open(path: &Path, shown: &str, uuids: UuidSource) -> Result<(Stored, FileDisk)> {
-    check_writable(path, shown)?;
-    let lock = lock(path, false)
-        .map_err(|error| Error::io(&error, format!("{shown}: failed to lock lockfile")))?;
+    let lock = lock_file(path, shown)?;
     let stored = read(path, shown, uuids)?;
     let disk =
         FileDisk::open(path, lock, stored.end).map_err(|error| open_failed(shown, &error))?;

@@ -12,6 +12,7 @@ pub(crate) fn register(commands: &mut Commands<Daemon>) {
     register_databases(commands);
     register_remotes(commands);
     register_sync(commands);
+    crate::cluster::control::register(commands);
     commands.answer("ovsdb-server/perf-counters-show", "", 0, 0, |_, _| {
         Ok("performance counter is not supported on this platform\n".to_owned())
     });
@@ -91,6 +92,8 @@ fn register_databases(commands: &mut Commands<Daemon>) {
         let outcome = outcome.and_then(|()| {
             // Whoever asks wants to see the smaller file.
             daemon.state.server.drain_writers();
+            let drained = daemon.state.server.drain_clusters(now);
+            drained.map_err(|error| format!("{error}\n"))?;
             match daemon.state.server.failed_compactions(name) {
                 failed if failed.is_empty() => Ok(String::new()),
                 failed => Err(failed),

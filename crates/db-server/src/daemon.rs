@@ -265,6 +265,7 @@ fn serve(
         server.tell_transaction_ids();
     }
     server.set_record_differences(options.column_differences);
+    server.set_conversions_with_data(options.conversions_with_data);
     let setup = kept.as_ref().and_then(Kept::load);
     let remotes = setup
         .as_ref()
@@ -336,6 +337,7 @@ fn serve(
             core.exit(End::Exit { cleanup: false });
         }
     }
+    daemon.state.shut_down(&mut core.poll);
     daemon.state.server.drain_writers();
     drop(daemon);
     let code = core.finish();
@@ -358,6 +360,9 @@ fn turn(
     core.turn(due.min(until), commands, daemon, events)
         .map_err(|error| base::errno_text(&error))?;
     daemon.state.run(events, &mut core.poll);
+    if let Some(words) = daemon.state.crash {
+        return Err(words.to_owned());
+    }
     let shared = daemon.config.is_none();
     daemon
         .services

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Instant;
-use db_engine::{Database, Disk, Identity};
+use db_engine::log_file::Word;
+use db_engine::{Database, Disk, Identity, store};
 use db_model::{DatabaseSchema, Error, Result};
 use io::jsonrpc::Message;
 use json::Json;
 
-use crate::served::Served;
+use crate::served::{Served, Waiting};
 use crate::server::{ClientId, Server};
 use crate::server_db;
 
@@ -27,6 +28,10 @@ impl Server {
         });
         if is_open {
             return Err(Error::general(format!("{shown}: already open")));
+        }
+        store::check_writable(path, shown)?;
+        if store::identify(path, shown)? == Word::Clustered {
+            return self.add_cluster_file(now, path, shown);
         }
         let key = self.new_key();
         let uuids = self.uuids.fork();
@@ -76,6 +81,7 @@ impl Server {
     pub(crate) fn add(&mut self, mut served: Served) {
         let name = served.name();
         served.differences = self.differences;
+        served.conversions_with_data = self.conversions_with_data;
         served.tells_ids |= self.transaction_ids;
         served.monitors.tell_ids(served.tells_ids);
         self.dbs.insert(Arc::clone(&name), served);
@@ -166,18 +172,21 @@ impl Server {
                 Err("cannot compact built-in databases".to_owned())
             }
             _ => {
-                let wanted = |db: &&mut Served| match name {
-                    Some(name) => *db.name() == *name,
-                    None => !db.name().starts_with('_'),
+                let wanted = |db: &Arc<str>| match name {
+                    Some(name) => **db == *name,
+                    None => !db.starts_with('_'),
                 };
-                let mut count = 0;
-                for served in self.dbs.values_mut().filter(wanted) {
+                let names: Vec<_> = self.dbs.keys().filter(|db| wanted(db)).cloned().collect();
+                for name in &names {
                     log::info!(target: "ovsdb_server",
-                        "compacting {} database by user request", served.name());
-                    served.compact(now, wall, "compacting database online");
-                    count += 1;
+                        "compacting {name} database by user request");
+                    self.compact_cluster(now, name)
+                        .map_err(|error| format!("{error}\n"))?;
+                    if let Some(served) = self.dbs.get_mut(name) {
+                        served.compact(now, wall, "compacting database online");
+                    }
                 }
-                match count {
+                match names.len() {
                     0 => Err("no database by that name".to_owned()),
                     _ => Ok(()),
                 }
@@ -210,6 +219,15 @@ impl Server {
         }
     }
 
+    /// Sets whether clusters are told all rows after a conversion, as servers of before Open
+    /// vSwitch 3.2 need it.
+    pub fn set_conversions_with_data(&mut self, with_data: bool) {
+        self.conversions_with_data = with_data;
+        for served in self.dbs.values_mut() {
+            served.conversions_with_data = with_data;
+        }
+    }
+
     /// Waits until everything is written: before the end, and before a compaction is
     /// reported done.
     pub fn drain_writers(&mut self) {
@@ -217,6 +235,18 @@ impl Server {
         for name in &names {
             self.drain_writer(name);
         }
+    }
+
+    /// Waits until snapshots that clusters' logs are compacted to are in their files.
+    ///
+    /// # Errors
+    /// One could not be saved.
+    pub fn drain_clusters(&mut self, now: Instant) -> Result<()> {
+        let mut outcome = Ok(());
+        for name in self.cluster_names() {
+            outcome = outcome.and(self.drain_cluster(&name, now));
+        }
+        outcome
     }
 
     /// The `convert` method: gives a database another schema.
@@ -260,6 +290,19 @@ impl Server {
                 schema.name
             );
             return Err(Error::new("invalid parameters", details));
+        }
+        if self.cluster(name).is_some() {
+            crate::cluster::check_persistent(&schema)?;
+            let waiting = Waiting {
+                client,
+                id: id.clone(),
+                params: params.clone(),
+                since: now,
+                until: Instant::MAX,
+                converts: true,
+            };
+            self.attempt(now, name, waiting);
+            return Ok(Json::Null);
         }
         let uuids = self.uuids.fork();
         let wall = self.wall();

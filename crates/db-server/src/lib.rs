@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod backup;
+mod cluster;
 mod config_file;
 mod control;
 mod daemon;

@@ -30,6 +30,8 @@ pub struct Options {
     pub create: bool,
     /// Whether sets and maps are recorded as differences.
     pub column_differences: bool,
+    /// Whether clusters are told all rows after a schema conversion.
+    pub conversions_with_data: bool,
     /// Whether clients are told the ids of transactions.
     pub transaction_ids: bool,
     /// A command to run; the server ends when it does.
@@ -60,6 +62,7 @@ enum Id {
     Create,
     TransactionIds,
     DisableColumnDiff,
+    DisableNoDataConversion,
     SyncFrom,
     SyncExclude,
     Active,
@@ -79,6 +82,11 @@ fn table() -> Vec<Opt<Id>> {
         Opt::flag("create", None, Id::Create),
         Opt::flag("transaction-ids", None, Id::TransactionIds),
         Opt::flag("disable-file-column-diff", None, Id::DisableColumnDiff),
+        Opt::flag(
+            "disable-file-no-data-conversion",
+            None,
+            Id::DisableNoDataConversion,
+        ),
         Opt::required("sync-from", None, Id::SyncFrom),
         Opt::required("sync-exclude-tables", None, Id::SyncExclude),
         Opt::flag("active", None, Id::Active),
@@ -120,6 +128,7 @@ pub fn parse(args: &[String], logger: &Logger, dirs: &Dirs) -> Result<Parsed, St
             Id::Create => options.create = true,
             Id::TransactionIds => options.transaction_ids = true,
             Id::DisableColumnDiff => options.column_differences = false,
+            Id::DisableNoDataConversion => options.conversions_with_data = true,
             Id::SyncFrom => options.sync_from = Some(text()),
             Id::SyncExclude => options.sync_exclude = Some(text()),
             Id::Active => options.active = true,

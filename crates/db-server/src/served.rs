@@ -11,6 +11,7 @@ use db_engine::{Changes, Committed, Database, Disk, store, transaction_record};
 use db_model::{DatabaseSchema, Error, Result, Uuid, UuidSource};
 use json::Json;
 
+use crate::cluster::Part;
 use crate::server::ClientId;
 use crate::server_db::Status;
 use crate::upstream::{Relay, Upstream};
@@ -27,6 +28,8 @@ pub(crate) struct Waiting {
     pub(crate) params: Json,
     pub(crate) since: Instant,
     pub(crate) until: Instant,
+    /// Whether it is the method `convert` rather than `transact`.
+    pub(crate) converts: bool,
 }
 
 /// When the log is compacted without being asked: it is at least this long, ...
@@ -65,6 +68,10 @@ pub(crate) struct Served {
     pub(crate) available: bool,
     /// The server whose database this is, or is a copy of.
     pub(crate) upstream: Option<Upstream>,
+    /// This server's part in the cluster whose database this is.
+    pub(crate) cluster: Option<Box<Part>>,
+    /// Whether a cluster is told all rows after a conversion, rather than to convert by itself.
+    pub(crate) conversions_with_data: bool,
     /// Whether `_Server` says that it is connected.
     pub(crate) told_connected: bool,
     pub(crate) length: u64,
@@ -96,6 +103,8 @@ impl Served {
             logged: BTreeSet::new(),
             available: true,
             upstream: None,
+            cluster: None,
+            conversions_with_data: false,
             told_connected: false,
             length: 0,
             compacted_length: 0,
@@ -175,6 +184,17 @@ impl Served {
     /// What `_Server` tells of it.
     pub(crate) fn status(&self, now: Instant) -> Status {
         let schema = self.available.then(|| self.schema());
+        if let Some(part) = &self.cluster {
+            let (connected, leader, cid) = part.status();
+            return Status {
+                model: "clustered",
+                connected,
+                leader,
+                schema,
+                ids: Some((cid, part.raft.sid())),
+                index: part.raft.applied_index(),
+            };
+        }
         let upstream = self.upstream.as_ref();
         match upstream.filter(|upstream| upstream.as_relay().is_some()) {
             Some(upstream) => Status {
@@ -182,12 +202,11 @@ impl Served {
                 connected: upstream.is_connected(now),
                 leader: false,
                 schema,
+                ..Status::STANDALONE
             },
             None => Status {
-                model: "standalone",
-                connected: true,
-                leader: true,
                 schema,
+                ..Status::STANDALONE
             },
         }
     }
@@ -300,6 +319,9 @@ impl Served {
 
     /// The state of the file: why the last write failed, or `ok`.
     pub(crate) fn storage_status(&self) -> String {
+        if let Some(part) = &self.cluster {
+            return part.storage_status();
+        }
         let fault = self.fault.as_ref();
         fault.map_or_else(|| "ok".to_owned(), Error::to_string)
     }

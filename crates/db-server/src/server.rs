@@ -119,6 +119,8 @@ pub struct Server {
     pub(crate) transaction_ids: bool,
     /// Whether changes are recorded as differences.
     pub(crate) differences: bool,
+    /// Whether clusters are told all rows after a conversion.
+    pub(crate) conversions_with_data: bool,
 }
 
 impl std::fmt::Debug for Server {
@@ -149,6 +151,7 @@ impl Server {
             monitor_cond_disabled: false,
             transaction_ids: false,
             differences: true,
+            conversions_with_data: false,
             uuids,
         };
         let key = this.new_key();
@@ -360,7 +363,9 @@ impl Server {
             self.take_reports(name);
         }
         for name in &names {
+            self.run_cluster(name, now);
             self.run_waiting(name, now);
+            self.settle_cluster(name, now);
             self.relay_status_changed(name);
             let wall = self.wall();
             if let Some(served) = self.dbs.get_mut(name)
@@ -406,7 +411,11 @@ impl Server {
         let upstreams = upstreams.map(Upstream::next_deadline).min();
         let waiting = waiting.map(|waiting| waiting.until).min();
         let first = waiting.unwrap_or(server_db::NEVER);
-        first.min(upstreams.unwrap_or(server_db::NEVER))
+        let parts = self.dbs.values().filter_map(|s| s.cluster.as_deref());
+        let parts = parts.map(crate::cluster::Part::next_deadline).min();
+        first
+            .min(upstreams.unwrap_or(server_db::NEVER))
+            .min(parts.unwrap_or(server_db::NEVER))
     }
 
     /// Tells a client's monitors of what they were not told yet.

@@ -52,6 +52,10 @@ pub(crate) struct Status {
     pub(crate) leader: bool,
     /// The schema, once it is known.
     pub(crate) schema: Option<Arc<DatabaseSchema>>,
+    /// The ids of the cluster and of this server in it.
+    pub(crate) ids: Option<(Uuid, Uuid)>,
+    /// The index of the cluster's log up to which the database is there; 0 if there is none.
+    pub(crate) index: u64,
 }
 
 impl Status {
@@ -61,6 +65,8 @@ impl Status {
         connected: true,
         leader: true,
         schema: None,
+        ids: None,
+        index: 0,
     };
 }
 
@@ -85,11 +91,35 @@ pub(crate) fn set(db: &mut Database, name: &str, status: &Status) -> Changes {
             ("connected", Some(Atom::Boolean(status.connected))),
             ("leader", Some(Atom::Boolean(status.leader))),
             ("schema", text),
+            ("cid", status.ids.map(|(cid, _)| Atom::Uuid(cid))),
+            ("sid", status.ids.map(|(_, sid)| Atom::Uuid(sid))),
+            ("index", index_atom(status.index)),
         ] {
             if let Some(column) = table_schema.column_index(column) {
                 row.set(column, atom.map(Into::into).unwrap_or_default());
             }
         }
+    }
+    transaction.commit().unwrap_or_default()
+}
+
+fn index_atom(index: u64) -> Option<Atom> {
+    let index = i64::try_from(index).ok().filter(|index| *index != 0);
+    index.map(Atom::Integer)
+}
+
+/// Notes how far a cluster's log has come.
+pub(crate) fn set_index(db: &mut Database, name: &str, index: u64) -> Changes {
+    let (Some(table), Some(uuid)) = (db.schema().table_index("Database"), find(db, name)) else {
+        return Changes::default();
+    };
+    let column = db.table(table).schema().column_index("index");
+    let mut transaction = Transaction::new(db);
+    if let (Some(row), Some(column)) = (transaction.modify(table, uuid), column) {
+        row.set(
+            column,
+            index_atom(index).map(Into::into).unwrap_or_default(),
+        );
     }
     transaction.commit().unwrap_or_default()
 }
@@ -127,7 +157,7 @@ mod tests {
             model: "relay",
             connected: false,
             leader: false,
-            schema: None,
+            ..Status::STANDALONE
         };
         assert!(!set(&mut db, "x", &relay).is_empty());
         assert_eq!(db.table(0).len(), 2);

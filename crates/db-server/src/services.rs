@@ -141,12 +141,22 @@ impl Services {
                 let path = self.directory.join(file);
                 let name = state.server.add_file(now, &path, &shown)?;
                 // What the file is, is known only once it was read.
-                if model == Some(Model::Clustered) {
+                let is_clustered = state.server.cluster(&name).is_some();
+                let actual = match model {
+                    _ if is_clustered => Model::Clustered,
+                    Some(Model::Clustered) | None => Model::Standalone,
+                    Some(model) => model,
+                };
+                if let Some(model) = model.filter(|model| *model != actual) {
                     let _ = state.server.remove_database(&name);
-                    let details = format!("{shown}: database is standalone and not clustered");
+                    let details = format!(
+                        "{shown}: database is {} and not {}",
+                        actual.name(),
+                        model.name()
+                    );
                     return Err(Error::general(details));
                 }
-                config.model = model.or(Some(Model::Standalone));
+                config.model = Some(actual);
                 name
             }
         };

@@ -11,6 +11,7 @@ use io::daemon::TlsOption;
 use io::tls::TlsConfig;
 use io::{Event, Net, Poll};
 
+use crate::cluster::links::Links;
 use crate::db_column::{DbColumn, field};
 use crate::remotes::{RemoteOptions, Remotes};
 use crate::server::Server;
@@ -21,6 +22,9 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(2500);
 
 /// Tokens of sources are numbers from here on, those of remotes small ones.
 const FIRST_SOURCE: u64 = 1 << 48;
+
+/// Tokens of connections between servers of clusters are numbers from here on.
+const FIRST_LINK: u64 = 1 << 49;
 
 /// A server with its remotes.
 #[derive(Debug)]
@@ -33,6 +37,9 @@ pub(crate) struct State {
     /// Where the other servers of relays and backups are, by database.
     wanted_sources: BTreeMap<Arc<str>, (u64, Source)>,
     sources_changed: bool,
+    pub(crate) links: Links,
+    /// The words with which the process is to end, as a test of clusters wants.
+    pub(crate) crash: Option<&'static str>,
     /// Tells connections to other servers apart that must not be the same.
     epoch: u64,
     /// How those behave of which a configuration file says it.
@@ -61,6 +68,8 @@ impl State {
             sources: Sources::new(net, FIRST_SOURCE),
             wanted_sources: BTreeMap::new(),
             sources_changed: false,
+            links: Links::new(net, FIRST_LINK),
+            crash: None,
             epoch: 0,
             names,
             options: BTreeMap::new(),
@@ -237,15 +246,29 @@ impl State {
             self.remotes.reconnect(poll.now());
         }
         self.sources.run(events, &mut self.server, poll);
+        self.links.run(events, &mut self.server, poll);
         self.remotes.run(events, &mut self.server, poll);
         self.reconfigure(poll);
         self.sources.end_turn(&mut self.server, poll);
+        self.end_links_turn(poll);
         let now = poll.now();
         if now >= self.next_status {
             self.next_status = now + STATUS_INTERVAL;
             self.write_status(now);
             self.remotes.run(&[], &mut self.server, poll);
         }
+    }
+
+    fn end_links_turn(&mut self, poll: &mut Poll) {
+        if let Err(words) = self.links.end_turn(&mut self.server, poll) {
+            self.crash = Some(words);
+        }
+    }
+
+    /// The process ends: the other servers of clusters are told.
+    pub(crate) fn shut_down(&mut self, poll: &mut Poll) {
+        self.server.shut_down_clusters(poll.now());
+        self.end_links_turn(poll);
     }
 
     /// When it wants a turn.
@@ -259,6 +282,7 @@ impl State {
         self.remotes
             .next_deadline(now)
             .min(self.sources.next_deadline(now))
+            .min(self.links.next_deadline(now))
             .min(self.server.next_deadline())
             .min(status)
     }
@@ -278,7 +302,7 @@ impl State {
             let Some(table) = column.target_table(&self.server) else {
                 continue;
             };
-            if self.server.has_upstream(&column.db) {
+            if self.server.has_upstream(&column.db) || self.server.cluster(&column.db).is_some() {
                 // Its contents are another server's.
                 continue;
             }
@@ -355,6 +379,18 @@ impl State {
             add("txn-history", history as u64);
             add("txn-history-atoms", atoms);
             add("triggers", served.waiting.len() as u64);
+        }
+        if self
+            .server
+            .dbs
+            .values()
+            .any(|served| served.cluster.is_some())
+        {
+            let (backlog, connections) = self.links.usage();
+            usage.insert("raft-backlog-kB", backlog as u64 / 1000);
+            usage.insert("raft-connections", connections as u64);
+            let parts = self.server.dbs.values().filter_map(|s| s.cluster.as_ref());
+            usage.insert("raft-log", parts.map(|part| part.raft.entries()).sum());
         }
         let _ = usage.entry("monitors").or_insert(0);
         usage

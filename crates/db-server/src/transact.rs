@@ -27,13 +27,18 @@ impl Server {
             params,
             since: now,
             until: Instant::MAX,
+            converts: false,
         };
         self.attempt(now, name, waiting);
         self.run_waiting(name, now);
     }
 
     /// Executes a transaction.  If it must wait, it is kept.
-    fn attempt(&mut self, now: Instant, name: &Arc<str>, mut waiting: Waiting) {
+    pub(crate) fn attempt(&mut self, now: Instant, name: &Arc<str>, mut waiting: Waiting) {
+        if self.cluster(name).is_some() {
+            self.attempt_in_cluster(now, name, waiting);
+            return;
+        }
         let client = waiting.client;
         let read_only = self.is_read_only(client, name);
         let wall = self.wall();
@@ -147,7 +152,7 @@ impl Server {
                 return;
             }
         }
-        if self.take_back(client, id) {
+        if self.forget_in_flight(client, id) || self.take_back(client, id) {
             self.send(client, None, Message::error("canceled".into(), id.clone()));
         }
     }

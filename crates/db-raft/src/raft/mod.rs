@@ -463,6 +463,16 @@ impl Raft {
         self.left || self.failed
     }
 
+    /// Whether it knows who leads.
+    pub fn has_leader(&self) -> bool {
+        !self.leader.is_nil()
+    }
+
+    /// Number of servers that there is a connection to.
+    pub fn linked_servers(&self) -> usize {
+        self.links.len()
+    }
+
     /// The present term.
     pub const fn term(&self) -> u64 {
         self.term

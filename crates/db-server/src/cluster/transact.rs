@@ -1,0 +1,271 @@
+//! Transactions on databases of a cluster: executed, taken back, and handed to the cluster,
+//! which commits them or not.
+
+use std::sync::Arc;
+
+use base::Instant;
+use db_engine::{Changes, Context, Database, Identity, Outcome, transaction_record};
+use db_model::Uuid;
+use db_raft::message::Status;
+use db_raft::{Command, Data, Proposed};
+use io::jsonrpc::Message;
+use json::Json;
+
+use crate::served::Waiting;
+use crate::server::Server;
+
+/// A request whose data are on their way into the log.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    pub(super) eid: Uuid,
+    /// The id of the data that they follow.
+    prereq: Uuid,
+    /// The request, to be tried again if need be.
+    waiting: Waiting,
+    /// Its answer, if it succeeds.
+    result: Json,
+    changes: Option<Changes>,
+    /// The database in another schema, if that is what it is about.
+    converted: Option<Database>,
+}
+
+impl InFlight {
+    /// The changes, if the database is still the one that they were made for.
+    pub(super) fn take_changes(&mut self, eid: Uuid) -> Option<Changes> {
+        self.changes.take().filter(|_| self.prereq == eid)
+    }
+
+    /// The converted database, if the present one is still the one that it was made of.
+    pub(super) fn take_converted(&mut self, eid: Uuid) -> Option<Database> {
+        self.converted.take().filter(|_| self.prereq == eid)
+    }
+}
+
+/// A request that is committed, but not applied yet.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    index: u64,
+    pub(super) flight: InFlight,
+}
+
+impl Server {
+    /// Executes a transaction on a database of a cluster.  If it must wait, it is kept.
+    pub(crate) fn attempt_in_cluster(&mut self, now: Instant, name: &Arc<str>, waiting: Waiting) {
+        if waiting.converts {
+            self.attempt_conversion(now, name, waiting);
+            return;
+        }
+        let client = waiting.client;
+        let read_only = self.is_read_only(client, name);
+        let wall = self.wall();
+        let Some(served) = self.dbs.get_mut(name) else {
+            return;
+        };
+        let Some(part) = &mut served.cluster else {
+            return;
+        };
+        let mut waiting = waiting;
+        waiting.until = Instant::MAX;
+        if !part.raft.may_follow(part.eid) {
+            // Something comes first, and may change what it sees.
+            served.waiting.push(waiting);
+            return;
+        }
+        let locks = &self.locks;
+        let state = self.clients.get(&client);
+        let role = state.and_then(|state| state.role.as_deref());
+        let identity = role.map(|role| Identity {
+            role,
+            id: state.and_then(|state| state.id.as_deref()),
+        });
+        let context = Context {
+            now,
+            since: waiting.since,
+            read_only,
+            owns_lock: &|lock| locks.owns(lock, client),
+            identity: identity.as_ref(),
+            forwards: false,
+        };
+        let (mut result, committed) = match served.db.execute(&waiting.params, &context) {
+            Outcome::Wait(until) => {
+                waiting.until = until;
+                served.waiting.push(waiting);
+                return;
+            }
+            Outcome::Forward => return,
+            Outcome::Done(result, committed) => (result, committed),
+        };
+        let Some(committed) = committed.filter(|committed| !committed.changes.is_empty()) else {
+            self.send(client, None, Message::reply(result, waiting.id));
+            return;
+        };
+        // It is not committed before the cluster says so.
+        served.db.apply(&committed.changes.reversed());
+        let record = transaction_record(
+            served.db.schema(),
+            &committed.changes,
+            wall,
+            &committed.comment,
+            served.differences,
+        );
+        if let Some(fault) = &part.fault {
+            if let Json::Array(results) = &mut result {
+                results.push(fault.to_json());
+            }
+            self.send(client, None, Message::reply(result, waiting.id));
+            return;
+        }
+        let record = record.unwrap_or_else(|| "{}".to_owned());
+        let data = Data::from_text(format!("[null,{record}]"));
+        self.propose(
+            now,
+            name,
+            data,
+            waiting,
+            result,
+            Some(committed.changes),
+            None,
+        );
+    }
+
+    /// Hands data to the cluster.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn propose(
+        &mut self,
+        now: Instant,
+        name: &Arc<str>,
+        data: Data,
+        waiting: Waiting,
+        result: Json,
+        changes: Option<Changes>,
+        converted: Option<Database>,
+    ) {
+        let Some(served) = self.dbs.get_mut(name) else {
+            return;
+        };
+        let Some(part) = &mut served.cluster else {
+            return;
+        };
+        let prereq = part.eid;
+        match part.raft.propose(now, data, prereq) {
+            Proposed::Pending { command, eid } => {
+                let flight = InFlight {
+                    eid,
+                    prereq,
+                    waiting,
+                    result,
+                    changes,
+                    converted,
+                };
+                part.in_flight.insert(command, flight);
+            }
+            Proposed::Refused(status) => {
+                log::debug!(target: "transaction", "cluster error: {}", status.name());
+                part.retry_later(now);
+                served.waiting.push(waiting);
+            }
+        }
+    }
+
+    /// A command is over.
+    pub(super) fn command_finished(
+        &mut self,
+        name: &Arc<str>,
+        now: Instant,
+        command: Command,
+        status: Status,
+        index: u64,
+    ) {
+        let Some(served) = self.dbs.get_mut(name) else {
+            return;
+        };
+        let Some(part) = &mut served.cluster else {
+            return;
+        };
+        let Some(flight) = part.in_flight.remove(&command) else {
+            return;
+        };
+        if status == Status::Success {
+            part.answered.push(Answered { index, flight });
+            return;
+        }
+        // It is tried again, unless its client has gone.
+        if self.clients.contains_key(&flight.waiting.client) {
+            served.waiting.push(flight.waiting);
+        }
+        if status == Status::NotLeader {
+            part.retry_later(now);
+        } else {
+            served.changed = true;
+        }
+    }
+
+    /// Answers requests whose data the database has taken.
+    pub(super) fn answer_applied(&mut self, name: &Arc<str>) {
+        let Some(part) = self.cluster_mut(name) else {
+            return;
+        };
+        if part.answered.is_empty() {
+            return;
+        }
+        let applied = part.raft.applied_index();
+        let ready = part
+            .answered
+            .extract_if(.., |answered| answered.index <= applied);
+        for Answered { flight, .. } in ready.collect::<Vec<_>>() {
+            let reply = Message::reply(flight.result, flight.waiting.id);
+            self.send(flight.waiting.client, None, reply);
+        }
+        if let Some(served) = self.dbs.get_mut(name) {
+            served.changed = true;
+        }
+    }
+
+    /// Forgets the client's request `id` that is on its way into the log: it may be committed
+    /// or not.  False if there is none.
+    pub(crate) fn forget_in_flight(&mut self, client: crate::server::ClientId, id: &Json) -> bool {
+        let is_it = |f: &InFlight| f.waiting.client == client && f.waiting.id == *id;
+        for served in self.dbs.values_mut() {
+            let Some(part) = &mut served.cluster else {
+                continue;
+            };
+            let flights = part.in_flight.values_mut();
+            let answered = part
+                .answered
+                .iter_mut()
+                .map(|answered| &mut answered.flight);
+            if let Some(flight) = flights.chain(answered).find(|flight| is_it(flight)) {
+                // Nobody is answered under a number that no client has.
+                flight.waiting.client = crate::server::ClientId(u64::MAX);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Ends the transactions that are on their way into the log of a database that goes or
+    /// becomes another, but for conversions.
+    pub(super) fn cancel_in_flight(&mut self, name: &str) {
+        let Some(part) = self.cluster_mut(name) else {
+            return;
+        };
+        let mut canceled = Vec::new();
+        let flights = part.in_flight.values_mut();
+        let answered = part
+            .answered
+            .iter_mut()
+            .map(|answered| &mut answered.flight);
+        for flight in flights.chain(answered).filter(|f| !f.waiting.converts) {
+            let client = std::mem::replace(
+                &mut flight.waiting.client,
+                crate::server::ClientId(u64::MAX),
+            );
+            canceled.push((client, flight.waiting.id.clone()));
+        }
+        for (client, id) in canceled {
+            if self.clients.get(&client).is_some_and(|state| state.aware) {
+                self.send(client, None, Message::error("canceled".into(), id));
+            }
+        }
+    }
+}
