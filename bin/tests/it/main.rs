@@ -2,6 +2,7 @@
 //! in network namespaces of their own.
 
 mod both_makes;
+mod cluster_servers;
 mod clusters;
 mod config_file;
 mod database_clients;

@@ -236,6 +236,15 @@ fn seed() -> Result<[u8; 32], String> {
     Ok(seed)
 }
 
+/// How databases are written and told, as the command line says it.
+fn set_up(server: &mut Server, options: &Options) {
+    if options.transaction_ids {
+        server.tell_transaction_ids();
+    }
+    server.set_record_differences(options.column_differences);
+    server.set_conversions_with_data(options.conversions_with_data);
+}
+
 /// Serves until it is told to end.  `ready` gets the waker once everything is set up.
 fn serve(
     settings: CoreSettings,
@@ -261,11 +270,7 @@ fn serve(
     let wake = waker.clone();
     let mut server = Server::new(clock.clone(), seed()?, Arc::new(move || wake.wake()));
     create_files(options)?;
-    if options.transaction_ids {
-        server.tell_transaction_ids();
-    }
-    server.set_record_differences(options.column_differences);
-    server.set_conversions_with_data(options.conversions_with_data);
+    set_up(&mut server, options);
     let setup = kept.as_ref().and_then(Kept::load);
     let remotes = setup
         .as_ref()

@@ -87,6 +87,8 @@ fn bookkeeping_agrees_with_a_rebuilt_database() {
 fn live(mut random: Random) {
     let mut db = database(SCHEMA);
     let mut loader = Loader::new(Arc::clone(db.schema()), UuidSource::new([2; 32]));
+    // What follows by records, and what is made anew from all rows now and then.
+    let (mut follower, mut late) = (database(SCHEMA), database(SCHEMA));
     let mut commits = 0;
     for step in 0..600 {
         let operations: Vec<String> = (0..=random.below(3))
@@ -107,6 +109,19 @@ fn live(mut random: Random) {
                 assert_eq!(after, dump(&db), "step {step}");
                 if let Some(text) = record(&db, &committed) {
                     loader.replay(&parse(&text)).expect("replays");
+                    follower.replay(&parse(&text)).expect("replays");
+                    assert_eq!(after, dump(&follower), "step {step}");
+                }
+                if random.below(20) == 0 {
+                    let text = db_engine::snapshot_record(&db.snapshot(), WallTime(1), "");
+                    let old = dump(&late);
+                    let changes = late.replay_whole(&parse(&text)).expect("replays");
+                    assert_eq!(after, dump(&late), "step {step}");
+                    late.apply(&changes.reversed());
+                    assert_eq!(old, dump(&late), "step {step}");
+                    late.apply(&changes);
+                    let again = late.replay_whole(&parse(&text)).expect("replays");
+                    assert!(again.is_empty(), "step {step}");
                 }
             }
         }
@@ -114,6 +129,14 @@ fn live(mut random: Random) {
     assert!(commits > 100, "{commits}");
     let mut rebuilt = loader.finish().expect("consistent");
     assert_eq!(dump(&db), dump(&rebuilt));
+    let before = dump(&follower);
+    let broken = r#"{"kid":{"00000000-0000-0000-0000-000000000001":{"n":1}},"no":{}}"#;
+    assert!(follower.replay(&parse(broken)).is_err());
+    assert_eq!(
+        before,
+        dump(&follower),
+        "nothing is left of a record that fails"
+    );
     // The rebuilt database has counted all references afresh: both must now accept and
     // refuse the same.
     for _ in 0..40 {

@@ -1,0 +1,319 @@
+//! Clusters of our database servers, and of ours and Open vSwitch's together.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use testkit::{Daemon, Need, Scratch, eventually, need, output};
+
+use crate::ours;
+
+const SCHEMA: &str = r#"{"name":"d","version":"1.0.0","tables":{
+    "t":{"columns":{"n":{"type":"integer"}},"indexes":[["n"]],"isRoot":true}}}"#;
+const LATER: &str = r#"{"name":"d","version":"1.1.0","tables":{
+    "t":{"columns":{"n":{"type":"integer"},"more":{"type":"string"}},"indexes":[["n"]],
+    "isRoot":true}}}"#;
+
+/// The folder of a cluster, and the servers that run.
+struct Cluster {
+    folder: Scratch,
+    servers: Vec<Option<Daemon>>,
+}
+
+fn our_server() -> std::path::PathBuf {
+    ours().daemons.join("ovsdb-server")
+}
+
+impl Cluster {
+    /// The files of `count` servers.
+    fn new(count: usize) -> Self {
+        let mut this = Self {
+            folder: Scratch::new(),
+            servers: Vec::new(),
+        };
+        std::fs::write(this.folder.file("schema"), SCHEMA).unwrap();
+        std::fs::write(this.folder.file("later"), LATER).unwrap();
+        let create = [
+            "--election-timer=500",
+            "create-cluster",
+            "s0.db",
+            "schema",
+            "unix:s0.raft",
+        ];
+        this.good("ovsdb-tool", &create);
+        this.servers.push(None);
+        for _ in 1..count {
+            this.join();
+        }
+        this
+    }
+
+    /// The file of one more server.
+    fn join(&mut self) -> usize {
+        let number = self.servers.len();
+        let (file, address) = (format!("s{number}.db"), format!("unix:s{number}.raft"));
+        let remotes: Vec<String> = (0..number).map(|n| format!("unix:s{n}.raft")).collect();
+        let mut args = vec!["join-cluster", &file, "d", &address];
+        args.extend(remotes.iter().map(String::as_str));
+        self.good("ovsdb-tool", &args);
+        self.servers.push(None);
+        number
+    }
+
+    fn tool(&self, name: &str, args: &[&str]) -> (bool, String) {
+        let mut command = Command::new(ours().tools.join(name));
+        command.env("OVS_RUNDIR", self.folder.path());
+        let output = output(command.args(args).current_dir(self.folder.path()));
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    }
+
+    fn good(&self, name: &str, args: &[&str]) -> String {
+        let (success, text) = self.tool(name, args);
+        assert!(success, "{name} {args:?}: {text}");
+        text
+    }
+
+    /// Starts server `number` of one make, and waits until it is connected to the cluster.
+    fn start_of(&mut self, program: &Path, number: usize) {
+        let mut server = Command::new(program);
+        let file = |name: String| self.folder.file(&name).display().to_string();
+        server
+            .arg(format!("--unixctl={}", file(format!("s{number}.ctl"))))
+            .arg(format!("--remote=punix:{}", file(format!("s{number}"))))
+            .arg(format!("--log-file={}", file(format!("s{number}.log"))))
+            .args(["-vconsole:off", "--no-chdir", &format!("s{number}.db")])
+            .env("OVS_RUNDIR", self.folder.path())
+            .current_dir(self.folder.path());
+        self.servers[number] = Some(Daemon::start(&mut server));
+    }
+
+    fn start(&mut self, number: usize) {
+        self.start_of(&our_server(), number);
+    }
+
+    fn wait(&self, number: usize) {
+        let server = format!("unix:s{number}");
+        eventually("the server is connected", || {
+            self.tool("ovsdb-client", &["-t5", "wait", &server, "d", "connected"])
+                .0
+        });
+    }
+
+    fn start_all(&mut self) {
+        for number in 0..self.servers.len() {
+            self.start(number);
+        }
+        (0..self.servers.len()).for_each(|number| self.wait(number));
+    }
+
+    fn control(&self, number: usize, args: &[&str]) -> (bool, String) {
+        let socket = self.folder.file(&format!("s{number}.ctl"));
+        let mut all = vec!["-T10", "-t", socket.to_str().unwrap()];
+        all.extend(args);
+        self.tool("ovs-appctl", &all)
+    }
+
+    fn status(&self, number: usize) -> String {
+        self.control(number, &["cluster/status", "d"]).1
+    }
+
+    /// Ends a server as an administrator does.
+    fn stop(&mut self, number: usize) {
+        self.control(number, &["exit"]);
+        // Dropping waits for its end, too.
+        self.servers[number] = None;
+    }
+
+    fn insert(&self, number: usize, n: u32) -> (bool, String) {
+        let server = format!("unix:s{number}");
+        let insert = format!(r#"["d",{{"op":"insert","table":"t","row":{{"n":{n}}}}}]"#);
+        self.tool("ovsdb-client", &["-t20", "transact", &server, &insert])
+    }
+
+    fn numbers(&self, number: usize) -> Vec<u32> {
+        let server = format!("unix:s{number}");
+        let select = r#"["d",{"op":"select","table":"t","where":[],"columns":["n"]}]"#;
+        let reply = self.good("ovsdb-client", &["-t20", "transact", &server, select]);
+        let reply = json::parse(reply.trim().as_bytes()).unwrap();
+        let rows = reply
+            .as_array()
+            .and_then(|results| results[0].get("rows").cloned());
+        let rows = rows
+            .as_ref()
+            .and_then(json::Json::as_array)
+            .map(<[_]>::to_vec);
+        let number = |row: json::Json| row.get("n").and_then(json::Json::as_integer);
+        let numbers = rows.unwrap().into_iter().filter_map(number);
+        let mut numbers: Vec<u32> = numbers.map(|n| u32::try_from(n).unwrap()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// All servers have the same, and their files agree.
+    fn check(&mut self, expected: &[u32]) {
+        for number in 0..self.servers.len() {
+            if self.servers[number].is_some() {
+                eventually("all servers have all rows", || {
+                    self.numbers(number) == expected
+                });
+            }
+        }
+        (0..self.servers.len()).for_each(|number| self.stop(number));
+        let files: Vec<String> = (0..self.servers.len())
+            .map(|n| format!("s{n}.db"))
+            .collect();
+        let mut args = vec!["check-cluster"];
+        args.extend(files.iter().map(String::as_str));
+        self.good("ovsdb-tool", &args);
+    }
+}
+
+#[test]
+fn a_cluster_survives_its_leader_and_compaction() {
+    let mut cluster = Cluster::new(3);
+    cluster.start_all();
+    for number in 0..3 {
+        let (inserted, text) = cluster.insert(number, number as u32);
+        assert!(inserted, "{text}");
+    }
+    let leader = (0..3).find(|n| cluster.status(*n).contains("Role: leader"));
+    let leader = leader.expect("a leader");
+    // Killed, not ended.
+    cluster.servers[leader] = None;
+    let other = (leader + 1) % 3;
+    let (inserted, text) = cluster.insert(other, 3);
+    assert!(inserted, "{text}");
+    for n in 4..30 {
+        assert!(cluster.insert(other, n).0);
+    }
+    // The others forget what the one that is down lacks: it gets a snapshot.
+    for number in (0..3).filter(|n| *n != leader) {
+        let (done, text) = cluster.control(number, &["ovsdb-server/compact", "d"]);
+        assert!(done, "{text}");
+    }
+    cluster.start(leader);
+    cluster.wait(leader);
+    let late = cluster.join();
+    cluster.start(late);
+    cluster.wait(late);
+    assert!(cluster.insert(late, 30).0);
+    cluster.check(&(0..31).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_server_leaves_and_a_schema_changes() {
+    let mut cluster = Cluster::new(3);
+    cluster.start_all();
+    assert!(cluster.insert(1, 7).0);
+    let (_, text) = cluster.control(2, &["cluster/leave", "d"]);
+    assert_eq!(text, "");
+    let wait = ["-t20", "wait", "unix:s2", "d", "removed"];
+    cluster.good("ovsdb-client", &wait);
+    eventually("the others know", || !cluster.status(0).contains("s2 ("));
+    cluster.stop(2);
+    let (started, text) = {
+        let server = our_server();
+        let mut command = Command::new(server);
+        command.env("OVS_RUNDIR", cluster.folder.path());
+        let output = output(command.arg("s2.db").current_dir(cluster.folder.path()));
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.success(), text)
+    };
+    assert!(
+        !started && text.contains("indicates server has left the cluster"),
+        "{text}"
+    );
+    cluster.good("ovsdb-client", &["-t20", "convert", "unix:s1", "later"]);
+    for number in 0..2 {
+        let server = format!("unix:s{number}");
+        eventually("all have the new schema", || {
+            cluster.good("ovsdb-client", &["get-schema-version", &server, "d"]) == "1.1.0\n"
+        });
+    }
+    assert_eq!(
+        cluster
+            .insert(0, 7)
+            .1
+            .matches("constraint violation")
+            .count(),
+        1
+    );
+    assert!(cluster.insert(0, 8).0);
+    cluster.servers.pop();
+    cluster.check(&[7, 8]);
+}
+
+/// Clients write all the time while servers of the one make are replaced by those of the other.
+#[test]
+fn a_cluster_is_upgraded_server_by_server_and_back() {
+    if !need(
+        "a_cluster_is_upgraded_server_by_server_and_back",
+        &[Need::DebianOvs],
+    ) {
+        return;
+    }
+    let theirs = Path::new("/usr/sbin/ovsdb-server").to_owned();
+    let mut cluster = Cluster::new(3);
+    for number in 0..3 {
+        cluster.start_of(&theirs, number);
+        cluster.wait(number);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let inserted = Arc::new(AtomicU32::new(0));
+    let client = {
+        let (stop, inserted) = (Arc::clone(&stop), Arc::clone(&inserted));
+        let (tool, folder) = (
+            ours().tools.join("ovsdb-client"),
+            cluster.folder.path().to_owned(),
+        );
+        std::thread::spawn(move || {
+            let mut n = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let insert = format!(r#"["d",{{"op":"insert","table":"t","row":{{"n":{n}}}}}]"#);
+                let mut command = Command::new(&tool);
+                command.env("OVS_RUNDIR", &folder);
+                command.args(["-t5", "--no-leader-only", "transact"]);
+                let command = command.args(["unix:s0,unix:s1,unix:s2", &insert]);
+                let reply = output(command.current_dir(&folder));
+                let text = String::from_utf8_lossy(&reply.stdout).into_owned();
+                // One that was not answered may be there: then this says so.
+                if text.contains("uuid") || text.contains("constraint violation") {
+                    n += 1;
+                    inserted.store(n, Ordering::Relaxed);
+                }
+            }
+            n
+        })
+    };
+    let goes_on = |cluster: &Cluster| {
+        let before = inserted.load(Ordering::Relaxed);
+        eventually("writes go on", || {
+            inserted.load(Ordering::Relaxed) > before + 3
+        });
+        assert!(cluster.status(0).contains("cluster member"));
+    };
+    goes_on(&cluster);
+    for program in [our_server(), theirs] {
+        for number in 0..3 {
+            cluster.stop(number);
+            cluster.start_of(&program, number);
+            cluster.wait(number);
+            goes_on(&cluster);
+        }
+    }
+    // A server of ours is sent a snapshot by one of the others, and the other way round.
+    let late = cluster.join();
+    cluster.start(late);
+    cluster.wait(late);
+    stop.store(true, Ordering::Relaxed);
+    let count = client.join().expect("the client's thread");
+    cluster.check(&(0..count).collect::<Vec<_>>());
+    let theirs = Command::new("/usr/bin/ovsdb-tool")
+        .args(["check-cluster", "s0.db", "s1.db", "s2.db", "s3.db"])
+        .current_dir(cluster.folder.path())
+        .status()
+        .expect("the program runs");
+    assert!(theirs.success());
+}
