@@ -226,3 +226,84 @@ fn a_cluster_is_known_by_its_id() {
         "{error}"
     );
 }
+
+#[test]
+fn a_relay_serves_a_cluster() {
+    if !need("a_relay_serves_a_cluster", &[Need::DebianOvs]) {
+        return;
+    }
+    let cluster = Cluster::start(&Stack::debian().unwrap());
+    let folder = cluster.folder().display().to_string();
+    let id = Stack::debian().unwrap().tools.join("ovsdb-tool");
+    let id = run(cluster.folder(), &id, &["db-cid", "1.db"]).stdout;
+    let id = String::from_utf8(id).unwrap();
+    let mut relay = Command::new(ours().daemons.join("ovsdb-server"));
+    relay
+        .arg(format!(
+            "relay:Open_vSwitch:cid:{},unix:{folder}/2.sock,unix:{folder}/1.sock",
+            id.trim()
+        ))
+        .arg(format!("--remote=punix:{folder}/relay.sock"))
+        .arg(format!("--unixctl={folder}/relay.ctl"))
+        .args(["-vconsole:off", "--no-chdir"])
+        .env("OVS_RUNDIR", &folder)
+        .current_dir(cluster.folder());
+    let _relay = Daemon::start(&mut relay);
+    let connected = [
+        "-t",
+        "20",
+        "wait",
+        "unix:relay.sock",
+        "Open_vSwitch",
+        "connected",
+    ];
+    eventually("the relay is connected", || {
+        cluster.client(&connected).is_ok()
+    });
+    let db = format!("--db=unix:{folder}/relay.sock");
+    let through_relay = |args: &[&str]| {
+        let options = ["--no-wait", "--no-leader-only", db.as_str()];
+        cluster.vsctl(&[&options, args].concat())
+    };
+    through_relay(&["init", "--", "add-br", "a"]).unwrap();
+    let leader = format!("--db=unix:{folder}/1.sock");
+    let at_leader = ["--no-wait", &leader, "list-br"];
+    assert_eq!(cluster.vsctl(&at_leader).unwrap(), "a\n");
+    // A transaction has the same name wherever it is heard of, by which one can go on.
+    let since = |server: &str| {
+        let server = format!("unix:{server}.sock");
+        let zero = "00000000-0000-0000-0000-000000000000";
+        let request = [
+            "-t",
+            "1",
+            "monitor-cond-since",
+            &server,
+            "Open_vSwitch",
+            zero,
+        ];
+        let output = run(
+            cluster.folder(),
+            &ours().tools.join("ovsdb-client"),
+            &[&request[..], &["[]", "Bridge", "name"]].concat(),
+        );
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let mut name = String::new();
+    eventually("the leader tells it", || {
+        name = since("1");
+        !name.is_empty()
+    });
+    assert!(
+        name.contains("last_id") && !name.contains("00000000-0000"),
+        "{name}"
+    );
+    eventually("the relay has it", || since("relay") == name);
+    let refused = cluster.vsctl(&["-vovsdb_cs:console:info", "--no-wait", &db, "list-br"]);
+    assert!(
+        refused
+            .unwrap_err()
+            .contains("relay database server cannot be a leader"),
+        "those who want the leader look elsewhere"
+    );
+}
