@@ -415,3 +415,55 @@ fn only_the_leader_of_a_cluster_will_do() {
     let why = "clustered database server is not cluster leader; trying another server";
     assert_eq!(test.client.unsuitable().as_deref(), Some(why));
 }
+
+#[test]
+fn who_copes_with_it_stays_when_the_schema_changes() {
+    let mut test = Test::new();
+    test.client.set_leader_only(true);
+    test.client.set_aware();
+    test.client.connected();
+    let schema = test.expect(r#"get_schema ["D"]"#);
+    let check = test.client.poll_request().expect("a request").id;
+    test.expect("set_db_change_aware [true]");
+    test.reply(schema, SCHEMA);
+    let monitor = test.client.poll_request().expect("a request").id;
+    let row = format!(r#"{{"{A}":{{"initial":{{"name":"a","extra":3}}}}}}"#);
+    test.reply(
+        check,
+        r#"{"Database":{"5b1a":{"initial":{"model":"standalone"}}}}"#,
+    );
+    test.reply(monitor, &format!(r#"[false,"{A}",{{"Kid":{row}}}]"#));
+    assert!(test.client.is_following());
+    test.client.replica_mut().take_changes();
+
+    // Another schema: what is still there is not told of as new.
+    test.notify("monitor_canceled", r#"[["monid","D"]]"#);
+    assert!(!test.client.is_following());
+    // What was under way of the monitor that is no more.
+    test.notify(
+        "update3",
+        &format!(r#"[["monid","D"],"{B}",{{"Kid":{{"{A}":{{"delete":null}}}}}}]"#),
+    );
+    let schema = test.expect(r#"get_schema ["D"]"#);
+    test.reply(schema, &SCHEMA.replace("1.0.0", "1.1.0"));
+    let monitor = test.client.poll_request().expect("a request");
+    assert_eq!(monitor.method, "monitor_cond_since");
+    test.reply(monitor.id, &format!(r#"[false,"{B}",{{"Kid":{row}}}]"#));
+    assert!(test.client.is_following());
+    assert!(test.client.replica_mut().take_changes().is_empty());
+
+    // The database goes, and comes again.
+    test.notify("monitor_canceled", r#"[["monid","D"]]"#);
+    test.update(r#"[["monid","_Server"],{"Database":{"5b1a":{"delete":null}}}]"#);
+    let schema = test.expect(r#"get_schema ["D"]"#);
+    let error = json(r#"{"error":"unknown database"}"#);
+    test.client
+        .handle_reply(schema, Err(&error))
+        .expect("taken");
+    assert_eq!(test.client.failure(), Some("unknown database"));
+    assert!(test.client.is_filled() && !test.client.is_following());
+    test.update(r#"[["monid","_Server"],{"Database":{"5b1b":{"insert":{"model":"standalone"}}}}]"#);
+    let schema = test.expect(r#"get_schema ["D"]"#);
+    test.reply(schema, SCHEMA);
+    assert_eq!(test.client.failure(), None);
+}
