@@ -58,12 +58,6 @@ impl Client {
         }
     }
 
-    /// Stays connected when databases of the server come and go or change their schema.  Counts
-    /// from the next connection on.
-    pub const fn set_aware(&mut self) {
-        self.follower.set_aware();
-    }
-
     /// Works only with servers that are part of what serves the database, and of a cluster, with
     /// `leader_only`, only with the leader.  Counts from the next connection on.
     pub fn set_leader_only(&mut self, leader_only: bool) {

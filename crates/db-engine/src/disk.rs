@@ -28,6 +28,12 @@ pub trait Disk: Send {
     /// Those of `fsync`.
     fn sync(&mut self) -> io::Result<()>;
 
+    /// Begins new contents beside the old ones, which stay in use.
+    ///
+    /// # Errors
+    /// There is no place for them.
+    fn replacement(&self) -> io::Result<Box<dyn Replacement>>;
+
     /// Replaces the whole contents at once: after a crash there are the old or the new ones.
     ///
     /// # Errors
@@ -43,6 +49,28 @@ pub trait Disk: Send {
     }
 }
 
+/// New contents of a log that are still being written.  Dropping this gives them up.
+pub trait Replacement: Send {
+    /// Adds bytes to the end.
+    ///
+    /// # Errors
+    /// Not all of them could be written.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes what was written survive a loss of power.
+    ///
+    /// # Errors
+    /// Those of `fsync`.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// Puts the new contents in the place of the old ones: after a crash there are those or
+    /// these.  Yields the disk to be used from now on.
+    ///
+    /// # Errors
+    /// The old contents stay in place.
+    fn put_in_place(self: Box<Self>) -> io::Result<Box<dyn Disk>>;
+}
+
 /// Permissions of a new database file.
 const MODE: u32 = 0o640;
 
@@ -52,7 +80,10 @@ pub struct FileDisk {
     path: PathBuf,
     file: File,
     length: u64,
-    _lock: File,
+    /// Whether the file came by its name so recently that a loss of power may bring back the
+    /// one that had it before.
+    name_is_new: bool,
+    lock: Arc<File>,
 }
 
 /// The file behind a chain of symbolic links, which need not exist.
@@ -108,7 +139,8 @@ impl FileDisk {
             path: std::fs::canonicalize(path)?,
             file,
             length,
-            _lock: lock,
+            name_is_new: false,
+            lock: Arc::new(lock),
         })
     }
 
@@ -185,17 +217,96 @@ impl Disk for FileDisk {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        self.file.sync_data()
+        self.file.sync_data()?;
+        if std::mem::take(&mut self.name_is_new) {
+            sync_directory(&self.path);
+        }
+        Ok(())
+    }
+
+    fn replacement(&self) -> io::Result<Box<dyn Replacement>> {
+        let mut temporary = self.path.as_os_str().to_owned();
+        temporary.push(".compact");
+        let temporary = PathBuf::from(temporary);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(MODE)
+            .open(&temporary)?;
+        Ok(Box::new(FileReplacement {
+            path: self.path.clone(),
+            temporary,
+            file: Some(file),
+            length: 0,
+            lock: Arc::clone(&self.lock),
+        }))
     }
 
     fn replace(&mut self, contents: &[u8]) -> io::Result<()> {
         self.file = replace_file(&self.path, contents)?;
+        self.name_is_new = false;
         self.length = contents.len() as u64;
         Ok(())
     }
 
     fn len(&self) -> u64 {
         self.length
+    }
+}
+
+/// A file that is to take the place of another.
+#[derive(Debug)]
+struct FileReplacement {
+    path: PathBuf,
+    temporary: PathBuf,
+    /// The file, until it is in place.
+    file: Option<File>,
+    length: u64,
+    lock: Arc<File>,
+}
+
+impl FileReplacement {
+    fn file(&mut self) -> io::Result<&mut File> {
+        let gone = || io::Error::other("the file is in place");
+        self.file.as_mut().ok_or_else(gone)
+    }
+}
+
+impl Replacement for FileReplacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file()?.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file()?.sync_data()
+    }
+
+    fn put_in_place(mut self: Box<Self>) -> io::Result<Box<dyn Disk>> {
+        if let Ok(metadata) = std::fs::metadata(&self.path) {
+            self.file()?.set_permissions(metadata.permissions())?;
+        }
+        std::fs::rename(&self.temporary, &self.path)?;
+        let gone = || io::Error::other("the file is in place");
+        Ok(Box::new(FileDisk {
+            path: self.path.clone(),
+            file: self.file.take().ok_or_else(gone)?,
+            length: self.length,
+            name_is_new: true,
+            lock: Arc::clone(&self.lock),
+        }))
+    }
+}
+
+impl Drop for FileReplacement {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            // What is left of it would be overwritten the next time.
+            let _ = std::fs::remove_file(&self.temporary);
+        }
     }
 }
 
@@ -307,6 +418,14 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    fn replacement(&self) -> io::Result<Box<dyn Replacement>> {
+        Ok(Box::new(SimReplacement {
+            disk: self.clone(),
+            durable: Vec::new(),
+            volatile: Vec::new(),
+        }))
+    }
+
     fn replace(&mut self, contents: &[u8]) -> io::Result<()> {
         let mut state = self.state();
         if state.room.is_some_and(|room| room < contents.len()) {
@@ -323,5 +442,45 @@ impl Disk for SimDisk {
     fn len(&self) -> u64 {
         let state = self.state();
         (state.durable.len() + state.volatile.len()) as u64
+    }
+}
+
+/// New contents for a simulated disk.
+#[derive(Debug)]
+struct SimReplacement {
+    disk: SimDisk,
+    durable: Vec<u8>,
+    volatile: Vec<u8>,
+}
+
+impl Replacement for SimReplacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let length = self.durable.len() + self.volatile.len() + bytes.len();
+        let state = self.disk.state();
+        if state.room.is_some_and(|room| room < length) {
+            return Err(no_space());
+        }
+        drop(state);
+        self.volatile.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if self.disk.state().faults.sync {
+            return Err(fault());
+        }
+        self.durable.append(&mut self.volatile);
+        Ok(())
+    }
+
+    fn put_in_place(self: Box<Self>) -> io::Result<Box<dyn Disk>> {
+        let mut state = self.disk.state();
+        if state.faults.replace {
+            return Err(fault());
+        }
+        state.durable.clone_from(&self.durable);
+        state.volatile.clone_from(&self.volatile);
+        drop(state);
+        Ok(Box::new(self.disk.clone()))
     }
 }

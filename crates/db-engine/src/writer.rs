@@ -1,26 +1,39 @@
-//! The writer: a thread of its own that owns a log's disk.
+//! The writer of a log: appends records, and now and then writes the file anew.
 //!
-//! Records are handed over and numbered; what was written is reported by number, in order.
-//! All records that wait are written at once, and one sync serves all of them that asked for
-//! it.
+//! Records are numbered; what was written is reported by number, in order.  A record that need
+//! not survive a loss of power is written at once, if nothing waits before it.  All others go
+//! to a thread, which writes all that wait at once; one sync serves all of them that asked for it.
+//!
+//! A compaction is the work of another thread: it writes a snapshot to a new file while records
+//! still go to the old one, catches up with those, and then puts the new file in its place.
 //!
 //! When a write fails, the records that were handed over after it are built on one that is not
 //! there: they fail, too, until the one who hands them over has heard of it and says so with
 //! [`Writer::resume`].
 
+use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use base::WallTime;
 
 use crate::database::Snapshot;
-use crate::disk::Disk;
+use crate::disk::{Disk, Replacement};
 use crate::{log_file, record};
 
 /// Numbers what is handed to a writer, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
+
+/// A snapshot that is to be the new contents of the file.
+struct Contents {
+    snapshot: Snapshot,
+    date: WallTime,
+    comment: String,
+}
 
 enum Job {
     Append {
@@ -28,35 +41,55 @@ enum Job {
         record: Vec<u8>,
         durable: bool,
     },
-    Replace {
-        ticket: Ticket,
-        snapshot: Box<Snapshot>,
-        date: WallTime,
-        comment: String,
-    },
-    Resume,
+    Replace(Ticket, Box<Contents>),
+    Compact(Ticket, Box<Contents>),
+    Resume(Ticket),
 }
 
 /// What became of a job, or of all jobs up to one.
 #[derive(Debug)]
 pub struct Report {
-    /// The job; those before it are done as well.
+    /// The job; those before it are done as well.  0 if this is about a compaction that was
+    /// begun before.
     pub ticket: Ticket,
     /// The file's length now.
     pub length: u64,
     /// Whether it worked.
     pub result: io::Result<()>,
-    /// Whether the whole file was replaced.
+    /// Whether this is about a replacement of the whole file, now or in the end.
     pub replaced: bool,
 }
 
-/// The handle on a log's writer.  Dropping it waits until all is written.
+/// Tells reports, and wakes who waits for them.
+#[derive(Clone)]
+struct Reporter {
+    reports: Sender<Report>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Reporter {
+    fn report(&self, report: Report) {
+        // Nobody may be listening any more.
+        let _ = self.reports.send(report);
+        (self.wake)();
+    }
+}
+
+/// The handle on a log's writer.  Dropping it waits until all is written; a compaction is given
+/// up.
 pub struct Writer {
+    log: Arc<Mutex<Log>>,
     jobs: Option<Sender<Job>>,
     reports: Receiver<Report>,
+    /// A failure of this thread's own.
+    failure: VecDeque<Report>,
     thread: Option<JoinHandle<()>>,
+    ending: Arc<AtomicBool>,
+    wake: Arc<dyn Fn() + Send + Sync>,
     last: Ticket,
     done: Ticket,
+    length: u64,
+    direct: bool,
 }
 
 impl std::fmt::Debug for Writer {
@@ -68,34 +101,58 @@ impl std::fmt::Debug for Writer {
     }
 }
 
+/// Longer records are left to the thread.
+const MAX_DIRECT: usize = 64 << 10;
+
+fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
+    // A panic is told when it happens; the log itself is never half changed.
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Writer {
-    /// Starts the thread.  `wake` is called from it after each report.
+    /// Starts the thread.  `wake` is called after each report that is not the caller's own.
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(disk: Box<dyn Disk>, wake: impl Fn() + Send + 'static) -> io::Result<Self> {
+    pub fn start(disk: Box<dyn Disk>, wake: impl Fn() + Send + Sync + 'static) -> io::Result<Self> {
         let (jobs, job_receiver) = channel();
         let (report_sender, reports) = channel();
+        let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(wake);
+        let length = disk.len();
+        let log = Arc::new(Mutex::new(Log::new(disk)));
+        let ending = Arc::new(AtomicBool::new(false));
+        let worker = Worker {
+            log: Arc::clone(&log),
+            jobs: job_receiver,
+            reporter: Reporter {
+                reports: report_sender,
+                wake: Arc::clone(&wake),
+            },
+            ending: Arc::clone(&ending),
+            compaction: None,
+        };
         let thread = std::thread::Builder::new()
             .name("dbwriter".to_owned())
-            .spawn(move || {
-                Worker {
-                    disk,
-                    jobs: job_receiver,
-                    reports: report_sender,
-                    wake: Box::new(wake),
-                    voided: false,
-                    cut_to: None,
-                }
-                .run();
-            })?;
+            .spawn(move || worker.run())?;
         Ok(Self {
+            log,
             jobs: Some(jobs),
             reports,
+            failure: VecDeque::new(),
             thread: Some(thread),
+            ending,
+            wake,
             last: Ticket(0),
             done: Ticket(0),
+            length,
+            direct: true,
         })
+    }
+
+    /// Sets whether records may be written by the caller's own thread, which a slow disk would
+    /// hold up.
+    pub const fn set_direct(&mut self, direct: bool) {
+        self.direct = direct;
     }
 
     fn submit(&mut self, job: impl FnOnce(Ticket) -> Job) -> Ticket {
@@ -107,10 +164,13 @@ impl Writer {
         self.last
     }
 
-    /// Hands over a record's text.  If `durable`, it is reported only when it would survive
-    /// a loss of power.
+    /// Writes a record's text, or has it written.  If `durable`, it is done only when it would
+    /// survive a loss of power.
     pub fn append(&mut self, json_text: &str, durable: bool) -> Ticket {
         let record = log_file::frame(json_text);
+        if self.direct && !durable && self.done == self.last && record.len() <= MAX_DIRECT {
+            return self.append_now(&record);
+        }
         self.submit(|ticket| Job::Append {
             ticket,
             record,
@@ -118,24 +178,54 @@ impl Writer {
         })
     }
 
-    /// Replaces the file by one with the snapshot's schema and rows only.
-    /// It fails if a write before it did.
+    fn append_now(&mut self, record: &[u8]) -> Ticket {
+        let mut log = lock(&self.log);
+        let result = log.append(record, false);
+        let length = log.disk.len();
+        drop(log);
+        self.last.0 += 1;
+        if result.is_ok() {
+            self.done = self.last;
+            self.length = length;
+        } else {
+            self.failure.push_back(Report {
+                ticket: self.last,
+                length,
+                result,
+                replaced: false,
+            });
+            (self.wake)();
+        }
+        self.last
+    }
+
+    /// Replaces the file by one with the snapshot's schema and rows only, before anything that
+    /// is handed over later.  It fails if a write before it did.
     pub fn replace(&mut self, snapshot: Snapshot, date: WallTime, comment: String) -> Ticket {
-        self.submit(|ticket| Job::Replace {
-            ticket,
-            snapshot: Box::new(snapshot),
+        let contents = Contents {
+            snapshot,
             date,
             comment,
-        })
+        };
+        self.submit(|ticket| Job::Replace(ticket, Box::new(contents)))
+    }
+
+    /// Begins to replace the file by one with the snapshot's schema and rows, and what is
+    /// handed over later.  That does not wait for this, which takes a while: when it is over,
+    /// there is a report with ticket 0.  It fails if a write before it did.
+    pub fn compact(&mut self, snapshot: Snapshot, date: WallTime, comment: String) -> Ticket {
+        let contents = Contents {
+            snapshot,
+            date,
+            comment,
+        };
+        self.submit(|ticket| Job::Compact(ticket, Box::new(contents)))
     }
 
     /// After a report that an append failed: what is handed over from now on is built neither on
     /// that nor on what came after it, and is tried again.
     pub fn resume(&mut self) {
-        if let Some(jobs) = &self.jobs {
-            // As in `submit`.
-            let _ = jobs.send(Job::Resume);
-        }
+        self.submit(Job::Resume);
     }
 
     /// The number of the last job.
@@ -148,26 +238,45 @@ impl Writer {
         self.done
     }
 
-    /// The next report, if there is one.
-    pub fn poll(&mut self) -> Option<Report> {
-        let report = self.reports.try_recv().ok()?;
-        self.done = report.ticket;
-        Some(report)
+    /// The file's length, as far as it is known to be written.
+    pub const fn length(&self) -> u64 {
+        self.length
     }
 
-    /// Waits for the next report; `None` if there is nothing to wait for.
+    fn take(&mut self, report: Report) -> Report {
+        self.done = self.done.max(report.ticket);
+        self.length = report.length;
+        report
+    }
+
+    /// The next report, if there is one.
+    pub fn poll(&mut self) -> Option<Report> {
+        let own = self.failure.pop_front();
+        let report = own.or_else(|| self.reports.try_recv().ok())?;
+        Some(self.take(report))
+    }
+
+    /// Waits for the next report; `None` if there is nothing to wait for but a compaction.
     pub fn wait(&mut self) -> Option<Report> {
         if self.done == self.last {
             return None;
         }
-        let report = self.reports.recv().ok()?;
-        self.done = report.ticket;
-        Some(report)
+        let own = self.failure.pop_front();
+        let report = own.or_else(|| self.reports.recv().ok())?;
+        Some(self.take(report))
+    }
+
+    /// Waits for the next report, be it that a compaction is over.
+    pub fn wait_for_any(&mut self) -> Option<Report> {
+        let own = self.failure.pop_front();
+        let report = own.or_else(|| self.reports.recv().ok())?;
+        Some(self.take(report))
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed when it happened.
@@ -176,15 +285,23 @@ impl Drop for Writer {
     }
 }
 
-struct Worker {
+/// What was appended while the file is written anew, and is not in the new file yet.
+#[derive(Default)]
+struct Tail {
+    bytes: Vec<u8>,
+    /// Whether some of it must survive a loss of power.
+    durable: bool,
+}
+
+/// A log's disk and the state that it is in.
+struct Log {
     disk: Box<dyn Disk>,
-    jobs: Receiver<Job>,
-    reports: Sender<Report>,
-    wake: Box<dyn Fn() + Send>,
     /// Whether an append failed, and what comes may be built on it.
     voided: bool,
     /// Where the file should end, if it may have more than that.
     cut_to: Option<u64>,
+    /// The compaction at work, by its ticket, and what it has to catch up with.
+    compaction: Option<(Ticket, Tail)>,
 }
 
 /// What becomes of a job that follows one that failed.
@@ -192,8 +309,83 @@ fn voided() -> io::Error {
     io::Error::other("an earlier write failed")
 }
 
+impl Log {
+    fn new(disk: Box<dyn Disk>) -> Self {
+        Self {
+            disk,
+            voided: false,
+            cut_to: None,
+            compaction: None,
+        }
+    }
+
+    /// Writes `bytes` whole, or as far as can be had nothing of them.
+    fn append(&mut self, bytes: &[u8], durable: bool) -> io::Result<()> {
+        if self.voided {
+            return Err(voided());
+        }
+        let result = self.try_append(bytes, durable);
+        if result.is_err() {
+            self.voided = true;
+            if let Some(length) = self.cut_to
+                && self.disk.cut(length).is_ok()
+            {
+                self.cut_to = None;
+            }
+        } else if let Some((_, tail)) = &mut self.compaction {
+            tail.bytes.extend_from_slice(bytes);
+            tail.durable |= durable;
+        }
+        result
+    }
+
+    fn try_append(&mut self, bytes: &[u8], durable: bool) -> io::Result<()> {
+        if let Some(length) = self.cut_to {
+            self.disk.cut(length)?;
+        }
+        self.cut_to = Some(self.disk.len());
+        self.disk.append(bytes)?;
+        if durable {
+            self.disk.sync()?;
+        }
+        self.cut_to = None;
+        Ok(())
+    }
+
+    fn replace(&mut self, contents: &Contents) -> io::Result<()> {
+        if self.voided {
+            return Err(voided());
+        }
+        // A compaction at work would bring back what this replaces.
+        self.compaction = None;
+        let Contents {
+            snapshot,
+            date,
+            comment,
+        } = contents;
+        self.disk.replace(&whole_file(snapshot, *date, comment))?;
+        self.cut_to = None;
+        Ok(())
+    }
+
+    /// The tail of the compaction with this ticket, unless it was overtaken.
+    fn tail(&mut self, ticket: Ticket) -> Option<&mut Tail> {
+        let compaction = self.compaction.as_mut();
+        compaction.and_then(|(at_work, tail)| (*at_work == ticket).then_some(tail))
+    }
+}
+
 /// Appends that are gathered into one write, at most.
 const MAX_BATCH: usize = 4 << 20;
+
+/// The thread that does the jobs.
+struct Worker {
+    log: Arc<Mutex<Log>>,
+    jobs: Receiver<Job>,
+    reporter: Reporter,
+    ending: Arc<AtomicBool>,
+    compaction: Option<JoinHandle<()>>,
+}
 
 impl Worker {
     fn run(mut self) {
@@ -202,6 +394,14 @@ impl Worker {
             while let Some(job) = next.take() {
                 next = self.perform(job);
             }
+        }
+        self.end_compaction();
+    }
+
+    fn end_compaction(&mut self) {
+        if let Some(thread) = self.compaction.take() {
+            // As in `Writer::drop`.
+            let _ = thread.join();
         }
     }
 
@@ -232,76 +432,153 @@ impl Worker {
                         Err(_) => break,
                     }
                 }
-                let result = self.append(&bytes, durable);
+                let result = lock(&self.log).append(&bytes, durable);
                 self.report(ticket, result, false);
                 next
             }
-            Job::Replace {
-                ticket,
-                snapshot,
-                date,
-                comment,
-            } => {
-                let result = if self.voided {
-                    Err(voided())
-                } else {
-                    let contents = whole_file(&snapshot, date, &comment);
-                    drop(snapshot);
-                    self.disk.replace(&contents)
-                };
-                if result.is_ok() {
-                    self.cut_to = None;
-                }
+            Job::Replace(ticket, contents) => {
+                let result = lock(&self.log).replace(&contents);
                 self.report(ticket, result, true);
                 None
             }
-            Job::Resume => {
-                self.voided = false;
+            Job::Compact(ticket, contents) => {
+                match self.compact(ticket, contents) {
+                    Ok(()) => self.report(ticket, Ok(()), false),
+                    Err(error) => self.report(ticket, Err(error), true),
+                }
+                None
+            }
+            Job::Resume(ticket) => {
+                lock(&self.log).voided = false;
+                self.report(ticket, Ok(()), false);
                 None
             }
         }
     }
 
-    /// Writes `bytes` whole, or as far as can be had nothing of them.
-    fn append(&mut self, bytes: &[u8], durable: bool) -> io::Result<()> {
-        if self.voided {
+    /// Starts the thread of a compaction; one that is still at work is overtaken.
+    fn compact(&mut self, ticket: Ticket, contents: Box<Contents>) -> io::Result<()> {
+        let mut log = lock(&self.log);
+        if log.voided {
             return Err(voided());
         }
-        let result = self.try_append(bytes, durable);
-        if result.is_err() {
-            self.voided = true;
-            if let Some(length) = self.cut_to
-                && self.disk.cut(length).is_ok()
-            {
-                self.cut_to = None;
-            }
-        }
-        result
-    }
-
-    fn try_append(&mut self, bytes: &[u8], durable: bool) -> io::Result<()> {
-        if let Some(length) = self.cut_to {
-            self.disk.cut(length)?;
-        }
-        self.cut_to = Some(self.disk.len());
-        self.disk.append(bytes)?;
-        if durable {
-            self.disk.sync()?;
-        }
-        self.cut_to = None;
+        let replacement = log.disk.replacement()?;
+        log.compaction = Some((ticket, Tail::default()));
+        drop(log);
+        self.end_compaction();
+        let compaction = Compaction {
+            log: Arc::clone(&self.log),
+            ticket,
+            replacement,
+            ending: Arc::clone(&self.ending),
+        };
+        let reporter = self.reporter.clone();
+        let thread = std::thread::Builder::new()
+            .name("dbcompact".to_owned())
+            .spawn(move || compaction.run(*contents, &reporter))?;
+        self.compaction = Some(thread);
         Ok(())
     }
 
     fn report(&self, ticket: Ticket, result: io::Result<()>, replaced: bool) {
-        let report = Report {
+        self.reporter.report(Report {
             ticket,
-            length: self.disk.len(),
+            length: lock(&self.log).disk.len(),
             result,
             replaced,
+        });
+    }
+}
+
+/// How often a compaction catches up with what was appended meanwhile, at most, before it holds
+/// appends up for the rest.
+const CATCH_UPS: usize = 8;
+
+/// How much of the new file is written at once.
+const PIECE: usize = 1 << 20;
+
+/// The work of the compaction's thread.
+struct Compaction {
+    log: Arc<Mutex<Log>>,
+    ticket: Ticket,
+    replacement: Box<dyn Replacement>,
+    ending: Arc<AtomicBool>,
+}
+
+impl Compaction {
+    fn run(self, contents: Contents, reporter: &Reporter) {
+        let (log, ticket) = (Arc::clone(&self.log), self.ticket);
+        let result = self.write(contents);
+        let mut log = lock(&log);
+        if log.tail(ticket).is_some() {
+            log.compaction = None;
+        }
+        let length = log.disk.len();
+        drop(log);
+        reporter.report(Report {
+            ticket: Ticket(0),
+            length,
+            result,
+            replaced: true,
+        });
+    }
+
+    /// Whether nobody wants the new file any more.
+    fn is_given_up(&self) -> bool {
+        self.ending.load(Ordering::Relaxed) || lock(&self.log).tail(self.ticket).is_none()
+    }
+
+    fn write(mut self, contents: Contents) -> io::Result<()> {
+        let Contents {
+            snapshot,
+            date,
+            comment,
+        } = contents;
+        let schema = snapshot.schema.to_json().to_string();
+        self.replacement.write(&log_file::frame(&schema))?;
+        let rows = record::snapshot_record(&snapshot, date, &comment);
+        drop(snapshot);
+        let rows = log_file::frame(&rows);
+        // In pieces, so that it can be given up.
+        for piece in rows.chunks(PIECE) {
+            self.replacement.write(piece)?;
+            if self.is_given_up() {
+                return Ok(());
+            }
+        }
+        drop(rows);
+        self.replacement.sync()?;
+        let shared = Arc::clone(&self.log);
+        for _ in 0..CATCH_UPS {
+            let mut log = lock(&shared);
+            let Some(tail) = log.tail(self.ticket).map(std::mem::take) else {
+                return Ok(());
+            };
+            if tail.bytes.is_empty() {
+                return self.put_in_place(&mut log);
+            }
+            drop(log);
+            if self.ending.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            self.replacement.write(&tail.bytes)?;
+            self.replacement.sync()?;
+        }
+        let mut log = lock(&shared);
+        let Some(tail) = log.tail(self.ticket).map(std::mem::take) else {
+            return Ok(());
         };
-        // Nobody may be listening any more.
-        let _ = self.reports.send(report);
-        (self.wake)();
+        self.replacement.write(&tail.bytes)?;
+        if tail.durable {
+            self.replacement.sync()?;
+        }
+        self.put_in_place(&mut log)
+    }
+
+    fn put_in_place(self, log: &mut Log) -> io::Result<()> {
+        log.disk = self.replacement.put_in_place()?;
+        log.cut_to = None;
+        Ok(())
     }
 }
 

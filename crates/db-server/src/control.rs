@@ -88,18 +88,16 @@ fn register_databases(commands: &mut Commands<Daemon>) {
     commands.register("ovsdb-server/compact", "", 0, 1, |daemon, call| {
         let now = daemon.now();
         let name = call.args.first().map(String::as_str);
-        let outcome = daemon.state.server.compact(now, name);
-        let outcome = outcome.and_then(|()| {
+        match daemon.state.server.compact(now, name) {
             // Whoever asks wants to see the smaller file.
-            daemon.state.server.drain_writers();
-            let drained = daemon.state.server.drain_clusters(now);
-            drained.map_err(|error| format!("{error}\n"))?;
-            match daemon.state.server.failed_compactions(name) {
-                failed if failed.is_empty() => Ok(String::new()),
-                failed => Err(failed),
-            }
-        });
-        call.responder.finish(outcome);
+            Ok(()) => match daemon.state.server.drain_clusters(now) {
+                Ok(()) => daemon
+                    .compactions
+                    .push((name.map(str::to_owned), call.responder)),
+                Err(error) => call.responder.error(format!("{error}\n")),
+            },
+            Err(error) => call.responder.error(error),
+        }
     });
     commands.answer("ovsdb-server/tlog-list", "", 0, 0, |daemon, _| {
         Ok(daemon.state.server.list_table_logs())

@@ -12,7 +12,7 @@ use base::{Clock, Dirs, Instant};
 use db_engine::store;
 use db_model::{DatabaseSchema, OPEN_VSWITCH_SCHEMA};
 use io::daemon::{Core, CoreSettings, End};
-use io::{Commands, Event, Net, Token, Waker};
+use io::{Commands, Event, Net, Responder, Token, Waker};
 
 use crate::config_file::{Config, DbConfig};
 use crate::control;
@@ -40,11 +40,27 @@ pub(crate) struct Daemon {
     config: Option<PathBuf>,
     /// Where the next child finds what this one was told, if there is a monitor.
     kept: Option<Kept>,
+    /// Who waits for compactions of a database, or of all.
+    pub(crate) compactions: Vec<(Option<String>, Responder)>,
 }
 
 impl Daemon {
     pub(crate) fn now(&self) -> Instant {
         self.clock.now()
+    }
+
+    /// Answers those whose compactions are over.
+    fn answer_compactions(&mut self) {
+        let server = &mut self.state.server;
+        let over =
+            |(name, _): &mut (Option<String>, Responder)| !server.is_compacting(name.as_deref());
+        let over: Vec<_> = self.compactions.extract_if(.., over).collect();
+        for (name, responder) in over {
+            match server.failed_compactions(name.as_deref()) {
+                failed if failed.is_empty() => responder.reply(String::new()),
+                failed => responder.error(failed),
+            }
+        }
     }
 
     /// Changes databases or remotes, and keeps what there is then for a child that follows.
@@ -294,6 +310,7 @@ fn serve(
         clock,
         config: config.map(|path| directory.join(path)),
         kept,
+        compactions: Vec::new(),
     };
     let failed = match &setup {
         _ if daemon.config.is_some() => daemon.reload().is_err(),
@@ -368,6 +385,7 @@ fn turn(
     if let Some(words) = daemon.state.crash {
         return Err(words.to_owned());
     }
+    daemon.answer_compactions();
     let shared = daemon.config.is_none();
     daemon
         .services

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::Instant;
 use db_engine::log_file::Word;
+use db_engine::writer::Writer;
 use db_engine::{Database, Disk, Identity, store};
 use db_model::{DatabaseSchema, Error, Result};
 use io::jsonrpc::Message;
@@ -228,8 +229,7 @@ impl Server {
         }
     }
 
-    /// Waits until everything is written: before the end, and before a compaction is
-    /// reported done.
+    /// Waits until everything is written; a compaction is not waited for.
     pub fn drain_writers(&mut self) {
         let names: Vec<Arc<str>> = self.dbs.keys().cloned().collect();
         for name in &names {
@@ -247,6 +247,21 @@ impl Server {
             outcome = outcome.and(self.drain_cluster(&name, now));
         }
         outcome
+    }
+
+    /// Waits until no file is being written anew.
+    pub fn finish_compactions(&mut self) {
+        let names: Vec<Arc<str>> = self.dbs.keys().cloned().collect();
+        for name in &names {
+            while self.is_compacting(Some(name)) && self.take_report(name, Writer::wait_for_any) {}
+        }
+    }
+
+    /// Whether the file of a database, or of any, is being written anew.
+    pub fn is_compacting(&self, name: Option<&str>) -> bool {
+        let of_name = |(known, _): &(&Arc<str>, &Served)| name.is_none_or(|name| ***known == *name);
+        let mut dbs = self.dbs.iter().filter(of_name);
+        dbs.any(|(_, served)| served.is_compacting())
     }
 
     /// The `convert` method: gives a database another schema.

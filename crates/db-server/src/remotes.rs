@@ -276,6 +276,8 @@ impl Remotes {
             self.receive(*client, server, now, poll);
         }
         server.run(now);
+        // Who asked something is answered before others are told of it.
+        let asked = active.len();
         // Sending may end backlogs, which lets saved-up updates go.
         for _ in 0..4 {
             let sent = self.send(server, now);
@@ -284,9 +286,15 @@ impl Remotes {
             }
             active.extend(sent);
         }
-        active.sort_unstable();
-        active.dedup();
-        for client in active {
+        let (asked, told) = active.split_at_mut(asked);
+        told.sort_unstable();
+        let mut turns = asked.to_vec();
+        for client in told {
+            if turns.last() != Some(client) && asked.binary_search(client).is_err() {
+                turns.push(*client);
+            }
+        }
+        for client in turns {
             self.end_turn(client, server, poll);
         }
     }

@@ -39,6 +39,11 @@ const COMPACT_GROWTH: u64 = 2;
 /// ... and that is this long ago.
 const COMPACT_MIN_TIME: std::time::Duration = std::time::Duration::from_secs(600);
 
+/// A commit that takes so long was held up by the disk, ...
+const LONG_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+/// ... which may do it again for so long.
+const SLOW_DISK: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// A database that is served.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -75,9 +80,12 @@ pub(crate) struct Served {
     /// Whether `_Server` says that it is connected.
     pub(crate) told_connected: bool,
     pub(crate) length: u64,
+    /// When commits may be written by this thread again (real time).
+    direct_again: Instant,
     compacted_length: u64,
     compacted_at: Instant,
-    compacting: bool,
+    /// Compactions at work; all but the last are overtaken.
+    compactions: usize,
 }
 
 /// Starts the writer of a disk.  `wake` is called when there is a report.
@@ -107,9 +115,10 @@ impl Served {
             conversions_with_data: false,
             told_connected: false,
             length: 0,
+            direct_again: Instant::ZERO,
             compacted_length: 0,
             compacted_at: Instant::ZERO,
-            compacting: false,
+            compactions: 0,
         }
     }
 
@@ -247,6 +256,7 @@ impl Served {
                 &committed.comment,
                 self.differences,
             );
+            self.length = writer.length();
             let ticket = match record {
                 Some(record) => writer.append(&record, committed.durable),
                 // It may be built on what is not written yet.
@@ -262,6 +272,20 @@ impl Served {
         self.log_changes(&committed.changes);
     }
 
+    /// Takes note of how long a commit took, in real time: a disk that makes this thread wait
+    /// is left to the writer's own for a while.
+    pub(crate) fn note_pause(&mut self, now: Instant, took: std::time::Duration) {
+        let Some(writer) = &mut self.writer else {
+            return;
+        };
+        if took > LONG_PAUSE {
+            writer.set_direct(false);
+            self.direct_again = now + SLOW_DISK;
+        } else if now >= self.direct_again {
+            writer.set_direct(true);
+        }
+    }
+
     /// Begins to write the file anew, with the present rows only.
     pub(crate) fn compact(
         &mut self,
@@ -272,8 +296,8 @@ impl Served {
         let snapshot = self.db.snapshot();
         let writer = self.writer.as_mut()?;
         self.compacted_at = now;
-        self.compacting = true;
-        Some(writer.replace(snapshot, wall, comment.to_owned()))
+        self.compactions += 1;
+        Some(writer.compact(snapshot, wall, comment.to_owned()))
     }
 
     /// Puts another database in the place of this one, in the file first.  Nothing may wait to
@@ -288,14 +312,23 @@ impl Served {
         now: Instant,
         wall: WallTime,
     ) -> std::io::Result<()> {
-        if let Some(writer) = &mut self.writer {
-            writer.replace(db.snapshot(), wall, "converted by ovsdb-server".to_owned());
+        let replace = |writer: &mut Writer| {
+            writer.replace(db.snapshot(), wall, "converted by ovsdb-server".to_owned())
+        };
+        let ticket = self.writer.as_mut().map(replace);
+        while let (Some(ticket), Some(writer)) = (ticket, &mut self.writer) {
             let gone = || std::io::Error::other("the writer has ended");
             let report = writer.wait().ok_or_else(gone)?;
+            if report.ticket != ticket {
+                // A compaction, which is overtaken.
+                let _ = self.written(report);
+                continue;
+            }
             self.length = report.length;
             report.result?;
             self.compacted_length = report.length;
             self.compacted_at = now;
+            break;
         }
         self.key = key;
         self.db = db;
@@ -309,9 +342,14 @@ impl Served {
         file.unwrap_or_else(|| self.name().to_string())
     }
 
+    /// Whether the file is being written anew.
+    pub(crate) const fn is_compacting(&self) -> bool {
+        self.compactions > 0
+    }
+
     /// Whether the log should be compacted.
     pub(crate) fn wants_compaction(&self, now: Instant) -> bool {
-        !self.compacting
+        !self.is_compacting()
             && self.length >= COMPACT_MIN_LENGTH
             && self.length >= COMPACT_GROWTH * self.compacted_length
             && now >= self.compacted_at + COMPACT_MIN_TIME
@@ -333,7 +371,7 @@ impl Served {
     pub(crate) fn written(&mut self, report: Report) -> std::result::Result<(), FailedWrite> {
         self.length = report.length;
         if report.replaced {
-            self.compacting = false;
+            self.compactions = self.compactions.saturating_sub(1);
             self.compaction_fault = None;
             if report.result.is_ok() {
                 self.compacted_length = report.length;

@@ -387,7 +387,11 @@ impl Server {
     }
 
     /// Takes the report that `next` has, if it has one.
-    fn take_report(&mut self, name: &Arc<str>, next: fn(&mut Writer) -> Option<Report>) -> bool {
+    pub(crate) fn take_report(
+        &mut self,
+        name: &Arc<str>,
+        next: fn(&mut Writer) -> Option<Report>,
+    ) -> bool {
         let Some(served) = self.dbs.get_mut(name) else {
             return false;
         };

@@ -76,7 +76,10 @@ impl Server {
             ),
             Outcome::Done(result, committed) => {
                 if let Some(committed) = committed {
+                    let begin = self.clock.real();
                     served.commit(&committed, wall);
+                    let end = self.clock.real();
+                    served.note_pause(end, end.since(begin));
                     let changed = !committed.changes.is_empty();
                     if changed {
                         self.flush_database(name);

@@ -54,7 +54,6 @@ impl Bridges {
         let (tables, interest) = Tables::new(&layout);
         let mut client = Client::new(Arc::clone(&layout), interest);
         client.set_leader_only(true);
-        client.set_aware();
         client.set_lock(Some(LOCK));
         Self {
             client,

@@ -1,5 +1,6 @@
 //! Tests of the engine as a whole.
 
+mod compaction;
 mod crash;
 mod monitors;
 mod searches;
