@@ -2,7 +2,9 @@
 
 mod compaction;
 mod crash;
+mod following;
 mod monitors;
+mod roles;
 mod searches;
 mod transactions;
 mod twin;
