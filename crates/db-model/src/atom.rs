@@ -1,12 +1,10 @@
 //! Atoms: the indivisible values (RFC 7047 section 5.1, `<atom>`).
 
-use std::cmp::Ordering;
-use std::sync::Arc;
-
 use json::{Json, write_quoted, write_real};
+use std::cmp::Ordering;
 use uuid::Uuid;
 
-use crate::{Error, Result, SymbolTable};
+use crate::{Error, Result, SymbolTable, Text};
 
 /// The five types of atoms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,15 +78,15 @@ pub enum Atom {
     Real(f64),
     /// True or false.
     Boolean(bool),
-    /// A shared string.
-    String(Arc<str>),
+    /// A string.
+    String(Text),
     /// A UUID.
     Uuid(Uuid),
 }
 
 impl Atom {
     /// A string atom.
-    pub fn string(text: impl Into<Arc<str>>) -> Self {
+    pub fn string(text: impl Into<Text>) -> Self {
         Self::String(text.into())
     }
 
@@ -166,7 +164,7 @@ impl Atom {
             (AtomType::Real, Json::Integer(value)) => Ok(Self::Real(*value as f64)),
             (AtomType::Real, Json::Real(value)) => Ok(Self::Real(*value)),
             (AtomType::Boolean, Json::Boolean(value)) => Ok(Self::Boolean(*value)),
-            (AtomType::String, Json::String(value)) => Ok(Self::String(Arc::clone(value))),
+            (AtomType::String, Json::String(value)) => Ok(Self::String(value.into())),
             (AtomType::Uuid, _) => uuid_from_json(json, symbols).map(Self::Uuid),
             _ => Err(Error::syntax(
                 json,
@@ -181,7 +179,7 @@ impl Atom {
             Self::Integer(value) => Json::Integer(*value),
             Self::Real(value) => real_to_json(*value),
             Self::Boolean(value) => Json::Boolean(*value),
-            Self::String(value) => Json::String(Arc::clone(value)),
+            Self::String(value) => Json::String(value.to_shared()),
             Self::Uuid(value) => {
                 Json::Array(vec!["uuid".into(), value.hyphenated().to_string().into()])
             }
@@ -265,13 +263,7 @@ impl Ord for Atom {
             // No atom is a NaN; equal zeros of both signs are one value.
             (Self::Real(a), Self::Real(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
             (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
-            (Self::String(a), Self::String(b)) => {
-                if Arc::ptr_eq(a, b) {
-                    Ordering::Equal
-                } else {
-                    a.cmp(b)
-                }
-            }
+            (Self::String(a), Self::String(b)) => a.cmp(b),
             (Self::Uuid(a), Self::Uuid(b)) => a.cmp(b),
             _ => (self.atom_type() as u8).cmp(&(other.atom_type() as u8)),
         }
@@ -374,5 +366,6 @@ mod tests {
     #[test]
     fn an_atom_is_three_words() {
         assert_eq!(size_of::<Atom>(), 24);
+        assert_eq!(size_of::<crate::Datum>(), 24);
     }
 }

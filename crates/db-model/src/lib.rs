@@ -16,6 +16,7 @@ mod members;
 mod mutation;
 mod row;
 mod schema;
+mod short_text;
 mod symbols;
 pub mod text;
 mod vswitch;
@@ -33,6 +34,7 @@ pub use row::Row;
 pub use schema::{
     ColumnSchema, ColumnSet, DatabaseSchema, TableSchema, UUID_COLUMN, VERSION_COLUMN,
 };
+pub use short_text::Text;
 pub use symbols::{SymbolTable, UuidSource};
 pub use uuid::Uuid;
 pub use vswitch::OPEN_VSWITCH_SCHEMA;
