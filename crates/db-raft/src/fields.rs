@@ -3,13 +3,18 @@
 use db_model::{Kinds, Members, Uuid, parse_uuid};
 use json::{Json, Object};
 
-/// Terms and indexes count up from 0; none comes near what a JSON integer can hold.
+/// Terms and indexes count up from 0; none comes near this.
+const TOO_LARGE: u64 = 1 << 60;
+
 fn unsigned(members: &mut Members<'_>, name: &str, json: Option<&Json>) -> u64 {
     let integer = json.and_then(Json::as_integer).unwrap_or(0);
-    u64::try_from(integer).unwrap_or_else(|_| {
-        members.fail(format!("{name} is negative"));
-        0
-    })
+    let number = u64::try_from(integer)
+        .ok()
+        .filter(|number| *number < TOO_LARGE);
+    if number.is_none() {
+        members.fail(format!("{name} is out of range"));
+    }
+    number.unwrap_or(0)
 }
 
 /// An integer that must be there.

@@ -192,6 +192,7 @@ impl Services {
         if let Some(service) = self.services.remove(file) {
             state.set_source(&service.name, None, false);
             // One that is gone already is gone as well.
+            state.leave_cluster(&service.name);
             let _ = state.server.remove_database_because(&service.name, why);
         }
     }
@@ -201,6 +202,9 @@ impl Services {
     /// # Errors
     /// There is none, or it is `_Server`.
     pub(crate) fn remove(&mut self, state: &mut State, name: &str) -> Result<(), String> {
+        if !name.starts_with('_') {
+            state.leave_cluster(&name.into());
+        }
         state.server.remove_database(name)?;
         self.services.retain(|_, service| {
             let stays = *service.name != *name;

@@ -265,6 +265,15 @@ impl State {
         }
     }
 
+    /// Serves a database of a cluster no more.
+    pub(crate) fn leave_cluster(&mut self, name: &Arc<str>) {
+        let now = self.server.clock.now();
+        if self.server.cluster(name).is_some() {
+            self.server.shut_down_cluster(name, now);
+            self.links.say_goodbye(name, &mut self.server, now);
+        }
+    }
+
     /// The process ends: the other servers of clusters are told.
     pub(crate) fn shut_down(&mut self, poll: &mut Poll) {
         self.server.shut_down_clusters(poll.now());

@@ -164,6 +164,16 @@ impl Raft {
             self.refuse_append(peer, &request, mismatch);
             return;
         }
+        let terms = request.entries[skip..].iter().map(|entry| entry.term);
+        let terms = std::iter::once(previous_term)
+            .chain(terms)
+            .chain([request.term]);
+        if !terms.is_sorted() {
+            // A log with that could not be read again.
+            log::error!(target: "raft", "rejecting append_request whose terms fall");
+            self.refuse_append(peer, &request, "terms fall");
+            return;
+        }
         let mut entries = std::mem::take(&mut request.entries).into_iter().skip(skip);
         let changed = self.take_entries(previous + 1, &mut entries);
         // The reply counts all entries that came.

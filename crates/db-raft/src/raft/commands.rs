@@ -1,10 +1,7 @@
 //! Data that the database wants in the log, and data that it takes from there.
 
-use std::sync::Arc;
-
 use base::Instant;
-use db_model::{Error, Result, Uuid};
-use json::Json;
+use db_model::Uuid;
 
 use super::{FailureTest, Raft, Role};
 use crate::data::Data;
@@ -49,7 +46,7 @@ pub struct Applied {
     /// The id of the data.
     pub eid: Uuid,
     /// `[SCHEMA, TRANSACTION]`, either of which may be null.
-    pub data: Arc<Json>,
+    pub data: Data,
     /// Whether this is the whole database, and nothing of before is left.
     pub is_snapshot: bool,
 }
@@ -292,22 +289,17 @@ impl Raft {
     }
 
     /// The next committed data that the database is to take.
-    ///
-    /// # Errors
-    /// The data are not JSON; they are passed over.
-    pub fn next_applied(&mut self) -> Result<Option<Applied>> {
+    pub fn next_applied(&mut self) -> Option<Applied> {
         if self.joining || self.failed {
-            return Ok(None);
+            return None;
         }
         if self.snapshot_pending {
             self.snapshot_pending = false;
             self.last_applied = self.log.start() - 1;
-            let index = self.last_applied;
-            let eid = self.log.snap.eid;
-            let Some(data) = &mut self.log.snap.data else {
-                return Err(Error::general("snapshot without data"));
-            };
-            return take(data, index, eid, true);
+            let (index, eid) = (self.last_applied, self.log.snap.eid);
+            if let Some(data) = &mut self.log.snap.data {
+                return Some(take(data, index, eid, true));
+            }
         }
         while self.last_applied < self.commit_index {
             self.last_applied += 1;
@@ -315,10 +307,10 @@ impl Raft {
             if let Some(entry) = self.log.get_mut(index)
                 && let Some(data) = &mut entry.data
             {
-                return take(data, index, entry.eid, false);
+                return Some(take(data, index, entry.eid, false));
             }
         }
-        Ok(None)
+        None
     }
 
     /// Whether the database is to take something.
@@ -329,13 +321,14 @@ impl Raft {
     }
 }
 
-fn take(data: &mut Data, index: u64, eid: Uuid, is_snapshot: bool) -> Result<Option<Applied>> {
-    let parsed = data.parse();
+/// Hands out data; what stays is the text.
+fn take(data: &mut Data, index: u64, eid: Uuid, is_snapshot: bool) -> Applied {
+    let taken = data.clone();
     data.forget_parsed();
-    Ok(Some(Applied {
+    Applied {
         index,
         eid,
-        data: parsed?,
+        data: taken,
         is_snapshot,
-    }))
+    }
 }

@@ -119,7 +119,7 @@ fn a_message_for_another_is_refused() {
         (
             "become_leader",
             format!(r#"[{{"cluster":"{cid}","to":"{to}","from":"{from}","term":-1}}]"#),
-            "Parsing raft become_leader RPC failed: term is negative".to_owned(),
+            "Parsing raft become_leader RPC failed: term is out of range".to_owned(),
         ),
         (
             "append_reply",

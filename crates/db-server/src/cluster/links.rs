@@ -125,6 +125,19 @@ impl Links {
         outcome
     }
 
+    /// Sends what is to go out to the servers of a cluster that this one takes no part in any
+    /// more.
+    pub(crate) fn say_goodbye(&mut self, name: &str, server: &mut Server, now: Instant) {
+        let (Some(node), Some(part)) = (self.nodes.get_mut(name), server.cluster_mut(name)) else {
+            return;
+        };
+        // It is no test that ends here.
+        let _ = node.send(part, now);
+        for link in node.links.values_mut() {
+            link.session.run(now);
+        }
+    }
+
     /// When there is something to do.
     pub(crate) fn next_deadline(&self, now: Instant) -> Instant {
         let nodes = self.nodes.values();

@@ -138,11 +138,10 @@ impl Server {
         if !part.raft.has_more() {
             return false;
         }
-        let outcome = match part.raft.next_applied() {
-            Ok(Some(applied)) => self.apply(name, &applied),
-            Ok(None) => return false,
-            Err(error) => Err(error),
+        let Some(applied) = part.raft.next_applied() else {
+            return false;
         };
+        let outcome = self.apply(name, &applied);
         if let Err(error) = outcome {
             log::error!(target: "ovsdb_server", "{name}: {error}");
             if let Some(part) = self.cluster_mut(name) {
@@ -155,17 +154,20 @@ impl Server {
     }
 
     fn apply(&mut self, name: &Arc<str>, applied: &Applied) -> Result<()> {
-        let Some([schema, transaction]) = applied.data.as_array() else {
-            return Err(Error::general("invalid commit format"));
-        };
-        let transaction = Some(transaction).filter(|json| **json != Json::Null);
-        if *schema == Json::Null {
-            if let Some(transaction) = transaction {
-                self.apply_transaction(name, applied.eid, transaction)?;
+        if !self.apply_own(name, applied.eid) {
+            let data = applied.data.parse()?;
+            let Some([schema, transaction]) = data.as_array() else {
+                return Err(Error::general("invalid commit format"));
+            };
+            let transaction = Some(transaction).filter(|json| **json != Json::Null);
+            if *schema == Json::Null {
+                if let Some(transaction) = transaction {
+                    self.apply_transaction(name, applied.eid, transaction)?;
+                }
+            } else {
+                let schema = DatabaseSchema::from_json(schema)?;
+                self.apply_schema(name, applied.eid, schema, transaction)?;
             }
-        } else {
-            let schema = DatabaseSchema::from_json(schema)?;
-            self.apply_schema(name, applied.eid, schema, transaction)?;
         }
         if let Some(part) = self.cluster_mut(name)
             && !applied.eid.is_nil()
@@ -173,6 +175,26 @@ impl Server {
             part.eid = applied.eid;
         }
         Ok(())
+    }
+
+    /// Takes a transaction of this server's own.  False if it is another's, or must be read
+    /// from the log.
+    fn apply_own(&mut self, name: &Arc<str>, eid: Uuid) -> bool {
+        let Some(served) = self.dbs.get_mut(name) else {
+            return false;
+        };
+        // It follows the very database that it was made for, as its prerequisite says.
+        let own = served
+            .cluster
+            .as_mut()
+            .and_then(|part| part.take_changes(eid));
+        let Some(changes) = own else {
+            return false;
+        };
+        served.db.apply(&changes);
+        served.note_commit(eid, &changes);
+        self.flush_database(name);
+        true
     }
 
     fn apply_transaction(&mut self, name: &Arc<str>, eid: Uuid, record: &Json) -> Result<()> {
@@ -183,18 +205,7 @@ impl Server {
             let details = format!("{}: data without schema", served.shown());
             return Err(Error::general(details));
         }
-        let own = served
-            .cluster
-            .as_mut()
-            .and_then(|part| part.take_changes(eid));
-        let changes = match own {
-            // It follows the very database that it was made for, as its prerequisite says.
-            Some(changes) => {
-                served.db.apply(&changes);
-                changes
-            }
-            None => served.db.replay(record)?,
-        };
+        let changes = served.db.replay(record)?;
         served.note_commit(eid, &changes);
         self.flush_database(name);
         Ok(())
@@ -287,6 +298,11 @@ impl Server {
         }
         let status = part.status();
         let told = part.told.replace(status);
+        if !status.0 {
+            base::log_limited!(Debug, "raft", (5, 5), "raft_is_connected: false");
+        } else if told.is_none_or(|told| !told.0) {
+            log::debug!(target: "raft", "raft_is_connected: true");
+        }
         let (index, had) = (part.raft.applied_index(), part.told_index);
         part.told_index = index;
         if told != Some(status) {
@@ -299,11 +315,16 @@ impl Server {
     /// The process ends: other servers learn it, and may lead.
     pub fn shut_down_clusters(&mut self, now: Instant) {
         for name in self.cluster_names() {
-            if let Some(part) = self.cluster_mut(&name) {
-                part.raft.shut_down(now);
-            }
-            self.perform_outputs(&name, now);
+            self.shut_down_cluster(&name, now);
         }
+    }
+
+    /// A database is to be served no more: other servers of its cluster learn it, and may lead.
+    pub(crate) fn shut_down_cluster(&mut self, name: &Arc<str>, now: Instant) {
+        if let Some(part) = self.cluster_mut(name) {
+            part.raft.shut_down(now);
+        }
+        self.perform_outputs(name, now);
     }
 }
 

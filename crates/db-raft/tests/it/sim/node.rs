@@ -81,9 +81,10 @@ impl Node {
         let Some(raft) = &mut self.raft else {
             return;
         };
-        while let Some(applied) = raft.next_applied().expect("JSON") {
+        while let Some(applied) = raft.next_applied() {
             if applied.is_snapshot {
-                let state = applied.data.as_array().and_then(|a| a[1].get("hash"));
+                let data = applied.data.parse().expect("JSON");
+                let state = data.as_array().and_then(|a| a[1].get("hash"));
                 let state = state.and_then(Json::as_str).expect("a hash");
                 self.hash = state.parse().expect("a number");
             } else {
