@@ -1,8 +1,8 @@
 //! The commands of `ovs-ofctl`.
 
 use super::{
-    Ctl, Outcome, compose, conntrack, debug, diff, dump, fatal, flows, groups, monitor, packet_out,
-    ports, probe, tables,
+    Ctl, Outcome, capture, compose, conntrack, debug, diff, dump, fatal, flows, groups, monitor,
+    packet_out, ports, probe, tables, vlan,
 };
 
 /// A command: what it is called, what it takes, and how it is carried out.
@@ -75,7 +75,7 @@ commands! {
         Some("switch [zone=N] [mark=X[/M]] [labels=Y[/N]] [ct-orig-tuple [ct-reply-tuple]]"),
         1, 6, true, conntrack::flush;
     "ofp-parse" Some("file"), 1, 1, true, debug::ofp_parse;
-    "ofp-parse-pcap" Some("pcap"), 1, ANY, true, not_yet;
+    "ofp-parse-pcap" Some("pcap"), 1, ANY, true, capture::ofp_parse_pcap;
     "add-group" Some("switch group"), 1, 2, true, groups::add;
     "add-groups" Some("switch file"), 2, 2, true, groups::add_file;
     "mod-group" Some("switch group"), 1, 2, true, groups::modify;
@@ -102,7 +102,7 @@ commands! {
     "parse-ofp11-match" None, 0, 0, true, debug::parse_ofp11_match;
     "parse-group" None, 1, 1, true, groups::parse;
     "parse-pcap" None, 1, ANY, true, debug::parse_pcap;
-    "check-vlan" None, 2, 2, true, not_yet;
+    "check-vlan" None, 2, 2, true, vlan::check;
     "print-error" None, 1, 1, true, debug::print_error;
     "encode-error-reply" None, 2, 2, true, debug::encode_error_reply;
     "ofp-print" None, 1, 2, true, debug::ofp_print;

@@ -12,6 +12,7 @@ use of_wire::text::{FlowCommand, parse_flow as read_flow};
 use of_wire::version::formats_of;
 use of_wire::{Dialect, ErrorCode, Version, VersionSet, of10_match, of11_match};
 
+use super::capture::packets;
 use super::flows::read_file;
 use super::input::hex;
 use super::{Ctl, Fail, Outcome, fatal};
@@ -324,34 +325,15 @@ pub(super) fn parse_pcap(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     Err(Fail::Code(status))
 }
 
-/// Prints the packets in a capture file in either byte order.
+/// Prints the packets in a capture file.
 fn show_pcap(ctl: &mut Ctl<'_, '_>, bytes: &[u8]) -> Result<(), &'static str> {
-    let word = |at: usize, big: bool| {
-        let b = bytes.get(at..at + 4).ok_or("file is too short")?;
-        let b = [b[0], b[1], b[2], b[3]];
-        Ok(if big {
-            u32::from_be_bytes(b)
-        } else {
-            u32::from_le_bytes(b)
-        })
-    };
-    let magic = word(0, true)?;
-    let big = match magic {
-        0xa1b2_c3d4 | 0xa1b2_3c4d => true,
-        0xd4c3_b2a1 | 0x4d3c_b2a1 => false,
-        _ => return Err("not a capture file"),
-    };
-    let mut at = 24;
-    while at < bytes.len() {
-        let len = word(at + 8, big)? as usize;
-        let packet = bytes.get(at + 16..at + 16 + len);
-        let packet = packet.ok_or("file ends in a packet")?;
+    let (packets, outcome) = packets(bytes);
+    for (_, packet) in packets {
         let mut text = String::new();
         of_wire::print::put_packet_flow(&mut text, packet, net_flow::PortNo::NONE);
         ctl.env.print(text + "\n");
-        at += 16 + len;
     }
-    Ok(())
+    outcome
 }
 
 pub(super) fn print_error(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {

@@ -1,5 +1,6 @@
 //! `ovs-ofctl`: shows and changes what an OpenFlow switch does.
 
+mod capture;
 mod commands;
 mod compose;
 mod conn;
@@ -16,6 +17,7 @@ mod packet_out;
 mod ports;
 mod probe;
 mod tables;
+mod vlan;
 
 use std::collections::HashMap;
 use std::fmt::Display;
