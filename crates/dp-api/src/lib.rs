@@ -14,4 +14,4 @@ pub use datapath::{
     PortStats, UpcallCounts,
 };
 pub use error::Error;
-pub use upcall::{Dispatch, NewFlow, Upcall, UpcallHandler, UpcallKind, Verdict, flow_mask};
+pub use upcall::{Dispatch, NewFlow, Upcall, UpcallHandler, UpcallKind, flow_mask};

@@ -29,15 +29,6 @@ pub struct Upcall<'a> {
     pub congested: bool,
 }
 
-/// What is to be done with a packet and with those like it.
-#[derive(Clone, Debug, Default)]
-pub struct Verdict {
-    /// The actions for this packet; an empty list drops it.
-    pub actions: Arc<[Action]>,
-    /// A flow that is to be installed for those like it.
-    pub flow: Option<NewFlow>,
-}
-
 /// A flow that the switch wants to be installed, and will know by its id.
 #[derive(Clone, Debug)]
 pub struct NewFlow {
@@ -65,7 +56,7 @@ impl NewFlow {
 /// The bits of a tag that say whether it is there, and its VLAN.
 const VLAN_PRESENT_AND_VID: u128 = 0x1fff;
 
-/// The mask under which the flow of a verdict is installed: the verdict's, and in addition
+/// The mask under which a flow is installed: the bits that a decision depended on, and in addition
 /// what no flow may leave open.  Datapath and switch both name a flow by this mask.
 pub fn flow_mask(decided: &FlowMask) -> FlowMask {
     let mut mask = decided.clone();
@@ -82,9 +73,15 @@ pub fn flow_mask(decided: &FlowMask) -> FlowMask {
 /// The switch, as a datapath sees it.  Called on datapath threads, for several packets at
 /// once: an implementation reads a snapshot and takes no lock that a slow step may hold.
 pub trait UpcallHandler: Send + Sync {
-    /// Decides on a packet.  Effects (learning, packets to controllers) are visible when
-    /// it returns.
-    fn upcall(&self, upcall: &Upcall<'_>, now: Instant) -> Verdict;
+    /// Decides on a packet.  As soon as it is known what is to be done with it, `back` has the
+    /// actions, once; it is not called for a packet that is dropped.  Effects (learning, packets to controllers)
+    /// are visible by then.  Returns the flow to install for packets like it.
+    fn upcall(
+        &self,
+        upcall: &Upcall<'_>,
+        now: Instant,
+        back: &mut dyn FnMut(Arc<[Action]>),
+    ) -> Option<NewFlow>;
 }
 
 /// How a kernel spreads packets for the switch over sockets (`other_config:upcall-dispatch`).

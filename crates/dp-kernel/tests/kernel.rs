@@ -7,7 +7,6 @@ use std::time::Duration;
 use base::{Clock, Instant};
 use dp_api::{
     Datapath, Dispatch, Error, FlowPut, NewFlow, PortSpec, Upcall, UpcallHandler, UpcallKind,
-    Verdict,
 };
 use dp_kernel::{KernelDatapath, Options};
 use dp_lang::text::{
@@ -71,7 +70,12 @@ impl Patch {
 }
 
 impl UpcallHandler for Patch {
-    fn upcall(&self, upcall: &Upcall<'_>, _now: Instant) -> Verdict {
+    fn upcall(
+        &self,
+        upcall: &Upcall<'_>,
+        _now: Instant,
+        back: &mut dyn FnMut(Arc<[Action]>),
+    ) -> Option<NewFlow> {
         assert!(matches!(
             upcall.kind,
             UpcallKind::Miss | UpcallKind::Action(_)
@@ -83,11 +87,9 @@ impl UpcallHandler for Patch {
         mask.set_exact(slot::ETH_TYPE);
         mask.set_exact(slot::ETH_SRC);
         let actions: Arc<[Action]> = Arc::new([Action::Output(PortNo(self.to))]);
-        let flow = || NewFlow::new(upcall.key, &mask, Arc::clone(&actions));
-        Verdict {
-            flow: self.install.then(flow),
-            actions,
-        }
+        back(Arc::clone(&actions));
+        self.install
+            .then(|| NewFlow::new(upcall.key, &mask, actions))
     }
 }
 
@@ -470,7 +472,12 @@ struct Slow {
 }
 
 impl UpcallHandler for Slow {
-    fn upcall(&self, upcall: &Upcall<'_>, _now: Instant) -> Verdict {
+    fn upcall(
+        &self,
+        upcall: &Upcall<'_>,
+        _now: Instant,
+        back: &mut dyn FnMut(Arc<[Action]>),
+    ) -> Option<NewFlow> {
         std::thread::sleep(Duration::from_micros(300));
         self.served.fetch_add(1, Ordering::Relaxed);
         if upcall.key.get(slot::IN_PORT) as u32 != self.flooded.0 {
@@ -480,7 +487,7 @@ impl UpcallHandler for Slow {
                 .map_or(0, |b| u32::from_be_bytes(*b));
             self.lone.lock().unwrap().push(number);
         }
-        Verdict::default()
+        None
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
-use dp_api::{NewFlow, Upcall, UpcallKind, Verdict};
+use dp_api::{NewFlow, Upcall, UpcallKind};
 use dp_lang::{Action, Effects, InFlight, Missing, PortNo, Userspace, execute};
 use net_flow::types::{eth_type, ip_proto};
 use net_flow::{FlowKey, slot};
@@ -224,13 +224,18 @@ impl Engine {
         execute(actions, packet, key, &mut run);
     }
 
-    fn upcall(&self, upcall: &Upcall<'_>) -> Option<Verdict> {
+    /// The switch's decision on a packet: what is to be done with it, and the flow for those
+    /// like it.
+    fn upcall(&self, upcall: &Upcall<'_>) -> (Option<Arc<[Action]>>, Option<NewFlow>) {
         let handler = self.shared.handler.load();
         let Some(handler) = handler.as_ref() else {
             bump(&self.mailbox.stats.lost, 1);
-            return None;
+            return (None, None);
         };
-        Some(handler.0.upcall(upcall, self.now))
+        let mut decided = None;
+        let back = &mut |actions| decided = Some(actions);
+        let flow = handler.0.upcall(upcall, self.now, back);
+        (decided, flow)
     }
 
     fn miss(&mut self, mut packet: Packet, key: &FlowKey, depth: u8) {
@@ -254,14 +259,14 @@ impl Engine {
             key,
             congested: false,
         };
-        let Some(verdict) = self.upcall(&upcall) else {
-            self.pool.give(packet);
-            return;
-        };
-        if let Some(flow) = verdict.flow {
+        let (actions, flow) = self.upcall(&upcall);
+        if let Some(flow) = flow {
             self.install(key, flow);
         }
-        self.execute(&verdict.actions, packet, key, depth);
+        match actions {
+            Some(actions) => self.execute(&actions, packet, key, depth),
+            None => self.pool.give(packet),
+        }
     }
 
     fn install(&mut self, key: &FlowKey, new: NewFlow) {
@@ -382,9 +387,9 @@ impl Effects for Run<'_> {
                 key: &key,
                 congested: false,
             };
-            if let Some(verdict) = self.engine.upcall(&upcall) {
+            if let (Some(actions), _) = self.engine.upcall(&upcall) {
                 let depth = self.depth + 1;
-                self.engine.execute(&verdict.actions, piece, &key, depth);
+                self.engine.execute(&actions, piece, &key, depth);
             }
         }
     }

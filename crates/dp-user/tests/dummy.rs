@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use base::{Clock, Instant};
 use dp_api::{
     Datapath, Error, Execute, FlowPut, NewFlow, PortSpec, Upcall, UpcallHandler, UpcallKind,
-    Verdict,
 };
 use dp_lang::text::{PortNames, parse_actions, parse_flow};
 use dp_lang::{Action, PortNo};
@@ -106,7 +105,12 @@ struct Switch {
 }
 
 impl UpcallHandler for Switch {
-    fn upcall(&self, upcall: &Upcall<'_>, _now: Instant) -> Verdict {
+    fn upcall(
+        &self,
+        upcall: &Upcall<'_>,
+        _now: Instant,
+        back: &mut dyn FnMut(Arc<[Action]>),
+    ) -> Option<NewFlow> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let kind = match upcall.kind {
             UpcallKind::Miss => "miss".to_owned(),
@@ -124,11 +128,8 @@ impl UpcallHandler for Switch {
             (_, 98, _) => actions("userspace(pid=0),trunc(60),2,3"),
             (_, to, _) => [Action::Output(PortNo(to))].into(),
         };
-        let flow = NewFlow::new(upcall.key, &mask, Arc::clone(&actions));
-        Verdict {
-            actions,
-            flow: Some(flow),
-        }
+        back(Arc::clone(&actions));
+        Some(NewFlow::new(upcall.key, &mask, actions))
     }
 }
 

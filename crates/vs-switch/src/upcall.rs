@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::Instant;
-use dp_api::{NewFlow, Upcall, UpcallHandler, UpcallKind, Verdict};
+use dp_api::{NewFlow, Upcall, UpcallHandler, UpcallKind};
 use dp_lang::text::{FlowFormat, PortNames, format_flow};
 use dp_lang::{Action, Controller, UserCookie};
 use net_flow::types::eth_type;
@@ -24,18 +24,25 @@ use crate::events::Event;
 use crate::megaflow::Megaflow;
 
 impl UpcallHandler for Shared {
-    fn upcall(&self, upcall: &Upcall<'_>, now: Instant) -> Verdict {
+    fn upcall(
+        &self,
+        upcall: &Upcall<'_>,
+        now: Instant,
+        back: &mut dyn FnMut(Arc<[Action]>),
+    ) -> Option<NewFlow> {
         self.log_upcall(upcall);
         let view = self.view.load();
         match &upcall.kind {
-            UpcallKind::Miss => self.miss(&view, upcall, now),
+            UpcallKind::Miss => return self.miss(&view, upcall, now, back),
             UpcallKind::Action(Some(UserCookie::Controller(controller))) => {
                 self.to_controller(&view, upcall, controller);
-                Verdict::default()
             }
-            UpcallKind::Action(Some(UserCookie::SlowPath(_))) => self.slow_path(&view, upcall, now),
-            UpcallKind::Action(_) => Verdict::default(),
+            UpcallKind::Action(Some(UserCookie::SlowPath(_))) => {
+                self.slow_path(&view, upcall, now, back);
+            }
+            UpcallKind::Action(_) => {}
         }
+        None
     }
 }
 
@@ -98,19 +105,20 @@ impl Shared {
         Some(translation)
     }
 
-    fn miss(&self, view: &SwitchView, upcall: &Upcall<'_>, now: Instant) -> Verdict {
-        let Some(mut translation) = self.translate(view, upcall, now) else {
-            return Verdict::default();
-        };
+    fn miss(
+        &self,
+        view: &SwitchView,
+        upcall: &Upcall<'_>,
+        now: Instant,
+        back: &mut dyn FnMut(Arc<[Action]>),
+    ) -> Option<NewFlow> {
+        let mut translation = self.translate(view, upcall, now)?;
         self.apply(&translation.effects, 1, upcall.packet.len() as u64, now);
-        let flow = self.flow_for(view, upcall, &mut translation, now);
-        Verdict {
-            actions: match &flow {
-                Some(flow) if !translation.is_slow() => Arc::clone(&flow.actions),
-                _ => share(translation.actions),
-            },
-            flow,
+        let actions = share(std::mem::take(&mut translation.actions));
+        if !actions.is_empty() {
+            back(Arc::clone(&actions));
         }
+        self.flow_for(view, upcall, translation, actions, now)
     }
 
     /// The flow for packets like this one, and takes note of it; none if it is not to be installed.
@@ -118,7 +126,8 @@ impl Shared {
         &self,
         view: &SwitchView,
         upcall: &Upcall<'_>,
-        translation: &mut Translation,
+        mut translation: Translation,
+        actions: Arc<[Action]>,
         now: Instant,
     ) -> Option<NewFlow> {
         if self.flows.load(Ordering::Relaxed) >= self.flow_limit.load(Ordering::Relaxed) {
@@ -132,7 +141,11 @@ impl Shared {
             self.counters.upcall_flow_deferred.inc();
             return None;
         }
-        let actions = share(translation.flow_actions());
+        let actions = if translation.is_slow() {
+            share(translation.flow_actions())
+        } else {
+            actions
+        };
         let flow = NewFlow::new(upcall.key, &translation.mask, actions);
         self.remember(view, upcall.key, &flow, translation, now);
         Some(flow)
@@ -144,7 +157,7 @@ impl Shared {
         view: &SwitchView,
         key: &FlowKey,
         flow: &NewFlow,
-        translation: &mut Translation,
+        translation: Translation,
         now: Instant,
     ) {
         let megaflow = Megaflow {
@@ -152,9 +165,9 @@ impl Shared {
             mask: Arc::new(MiniKey::new(flow.mask.as_key())),
             actions: Arc::clone(&flow.actions),
             version: view.version,
-            dependencies: std::mem::take(&mut translation.dependencies),
-            effects: std::mem::take(&mut translation.effects),
-            frozen: std::mem::take(&mut translation.frozen),
+            dependencies: translation.dependencies,
+            effects: translation.effects,
+            frozen: translation.frozen,
             created: now,
             sequence: 0,
             credited: (0, 0),
@@ -186,16 +199,21 @@ impl Shared {
 
     /// A packet of a flow that the datapath cannot handle alone.  The flow's statistics count
     /// it, so only learning is applied.
-    fn slow_path(&self, view: &SwitchView, upcall: &Upcall<'_>, now: Instant) -> Verdict {
+    fn slow_path(
+        &self,
+        view: &SwitchView,
+        upcall: &Upcall<'_>,
+        now: Instant,
+        back: &mut dyn FnMut(Arc<[Action]>),
+    ) {
         let Some(translation) = self.translate(view, upcall, now) else {
-            return Verdict::default();
+            return;
         };
         let mut learning = translation.effects;
         learning.retain(|e| matches!(e, Effect::Learn(..)));
         self.apply(&learning, 1, upcall.packet.len() as u64, now);
-        Verdict {
-            actions: share(translation.actions),
-            flow: None,
+        if !translation.actions.is_empty() {
+            back(share(translation.actions));
         }
     }
 
@@ -451,8 +469,8 @@ mod tests {
                 purpose: Purpose::Upcall,
                 now: Instant::ZERO,
             };
-            let mut translation = translate(&view, &input, None);
-            let flow = shared.flow_for(&view, &upcall, &mut translation, Instant::ZERO);
+            let translation = translate(&view, &input, None);
+            let flow = shared.flow_for(&view, &upcall, translation, [].into(), Instant::ZERO);
             flow.map(|flow| flow.ufid)
         };
         assert!(ask(1, false).is_some());

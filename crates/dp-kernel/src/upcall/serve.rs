@@ -47,9 +47,19 @@ struct From<'a> {
     upcall: &'a Upcall<'a>,
     /// The socket that it came by.
     pid: u32,
+    /// All packets that are served together.
+    round: &'a [Group<Item>],
+    /// Its own place among them.
     place: Place,
     /// More come than are served.
     congested: bool,
+}
+
+impl From<'_> {
+    /// Whether no other packet is served with it.
+    fn is_alone(&self) -> bool {
+        matches!(self.round, [group] if group.items.len() == 1)
+    }
 }
 
 /// A flow that follows the packets that it was made for.
@@ -86,6 +96,7 @@ impl Server {
                 let from = From {
                     upcall: &upcall,
                     pid: item.pid(),
+                    round: groups,
                     place: (number, index),
                     congested: group.congested,
                 };
@@ -126,11 +137,15 @@ impl Server {
             key: &key,
             congested: from.congested,
         };
-        let verdict = switch.upcall(&asked, now);
-        if !verdict.actions.is_empty() {
-            self.send_back(shared, from, &key, &verdict.actions);
-        }
-        let flow = verdict.flow.filter(|_| upcall.why == Why::Miss)?;
+        let back = &mut |actions| {
+            self.send_back(shared, from, &key, &actions);
+            if from.is_alone() {
+                // It need not wait until its flow is made.
+                self.send(shared, from.round);
+            }
+        };
+        let flow = switch.upcall(&asked, now, back);
+        let flow = flow.filter(|_| upcall.why == Why::Miss)?;
         Some(Pending {
             flow,
             key: Box::new(key),
