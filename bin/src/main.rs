@@ -25,7 +25,7 @@ enum Program {
 }
 
 const PROGRAMS: &[(&str, Program)] = &[
-    ("ovs-vswitchd", Program::Daemon(switch)),
+    ("ovs-vswitchd", Program::Daemon(sluice::switch)),
     ("ovsdb-server", Program::Daemon(db_server::run)),
     ("ovs-vsctl", Program::Tool(vs_ctl::vsctl::run)),
     ("ovs-dpctl", Program::Tool(sluice::kernel_host::dpctl)),
@@ -35,10 +35,6 @@ const PROGRAMS: &[(&str, Program)] = &[
     ("ovsdb-tool", Program::Tool(vs_ctl::ovsdb_tool::run)),
     ("vtep-ctl", Program::Tool(vs_ctl::vtep_ctl::run)),
 ];
-
-fn switch(args: &[String]) -> ExitCode {
-    vs_bridge::daemon::run(args, sluice::providers::inject)
-}
 
 fn main() -> ExitCode {
     let mut args: Vec<OsString> = std::env::args_os().collect();

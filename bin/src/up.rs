@@ -19,6 +19,7 @@ const USAGE: &str = "usage: sluice up [--db FILE]";
 
 /// Runs both until a signal or a control command ends them.
 pub(crate) fn run(args: &[OsString]) -> ExitCode {
+    sluice::prepare_switch();
     let process = Process::new();
     let outcome = parse_args(args, &process.dirs).and_then(|db| start(&process, db));
     match outcome {

@@ -4,6 +4,7 @@
 //! This is the only crate with `unsafe` code; each block says why it is sound.
 
 mod af_packet;
+pub mod alloc;
 pub mod clock;
 pub mod crash;
 pub mod ethtool;

@@ -159,7 +159,7 @@ pub struct ConnStatus {
 const MAX_ERROR_DATA: usize = 0xffff - 24;
 /// Work for one connection before others have their turn, in requests of the cheapest kind.  The tables are
 /// published once in a turn, which costs the less the more changed.
-const WORK_PER_TURN: usize = 500;
+const WORK_PER_TURN: usize = 1000;
 /// Rules that one call of `run` lets expire.
 const EXPIRIES_PER_TURN: usize = 500;
 /// Pieces of long answers that one call of `run` makes for a connection.
