@@ -176,6 +176,11 @@ impl Served {
         self.tells_ids = last.is_some();
         self.monitors.tell_ids(self.tells_ids);
         let id = last.unwrap_or_else(|| self.db.new_uuid());
+        self.tell_monitors(id, changes);
+    }
+
+    /// Takes note of a commit that is in the database, for monitors and the log.
+    pub(crate) fn tell_monitors(&mut self, id: Uuid, changes: &Changes) {
         if changes.is_empty() {
             self.monitors.passed(id);
         } else {
@@ -267,9 +272,7 @@ impl Served {
                     .push_back((ticket, committed.changes.clone()));
             }
         }
-        self.monitors.committed(committed.id, &committed.changes);
-        self.monitors.limit_history(self.db.atoms());
-        self.log_changes(&committed.changes);
+        self.tell_monitors(committed.id, &committed.changes);
     }
 
     /// Takes note of how long a commit took, in real time: a disk that makes this thread wait

@@ -343,11 +343,7 @@ impl Served {
     /// Takes note of changes that are committed.
     pub(crate) fn note_commit(&mut self, id: Uuid, changes: &Changes) {
         self.changed = true;
-        if changes.is_empty() {
-            self.monitors.passed(id);
-        } else {
-            self.monitors.committed(id, changes);
-        }
+        self.tell_monitors(id, changes);
     }
 }
 
