@@ -26,7 +26,7 @@ mod transaction;
 pub mod writer;
 
 pub use changes::{Changes, RowChange, TableChanges};
-pub use convert::convert;
+pub use convert::{Converter, convert};
 pub use database::{Database, Snapshot};
 pub use disk::Disk;
 pub use execute::{Committed, Context, Outcome};

@@ -7,6 +7,10 @@
 //! A compaction is the work of another thread: it writes a snapshot to a new file while records
 //! still go to the old one, catches up with those, and then puts the new file in its place.
 //!
+//! A handover is like a compaction, but that the new file holds something else, such as the same
+//! rows in another schema: who orders it says what was appended meanwhile means there, and
+//! puts the new file in place when both are ready for it.
+//!
 //! When a write fails, the records that were handed over after it are built on one that is not
 //! there: they fail, too, until the one who hands them over has heard of it and says so with
 //! [`Writer::resume`].
@@ -42,7 +46,12 @@ enum Job {
         durable: bool,
     },
     Replace(Ticket, Box<Contents>),
-    Compact(Ticket, Box<Contents>),
+    Compact {
+        ticket: Ticket,
+        contents: Box<Contents>,
+        /// Whether the new file is handed over rather than put in place.
+        handover: bool,
+    },
     Resume(Ticket),
 }
 
@@ -58,6 +67,8 @@ pub struct Report {
     pub result: io::Result<()>,
     /// Whether this is about a replacement of the whole file, now or in the end.
     pub replaced: bool,
+    /// If this is about a handover, which one: its new file is ready, or will not be.
+    pub handover: Option<Ticket>,
 }
 
 /// Tells reports, and wakes who waits for them.
@@ -72,6 +83,19 @@ impl Reporter {
         // Nobody may be listening any more.
         let _ = self.reports.send(report);
         (self.wake)();
+    }
+}
+
+impl Reporter {
+    /// Reports that the new file of a handover is ready, or will not be.
+    fn report_handover(&self, log: &Mutex<Log>, handover: Ticket, result: io::Result<()>) {
+        self.report(Report {
+            ticket: Ticket(0),
+            length: lock(log).disk.len(),
+            result,
+            replaced: false,
+            handover: Some(handover),
+        });
     }
 }
 
@@ -193,6 +217,7 @@ impl Writer {
                 length,
                 result,
                 replaced: false,
+                handover: None,
             });
             (self.wake)();
         }
@@ -219,7 +244,73 @@ impl Writer {
             date,
             comment,
         };
-        self.submit(|ticket| Job::Compact(ticket, Box::new(contents)))
+        let contents = Box::new(contents);
+        self.submit(|ticket| Job::Compact {
+            ticket,
+            contents,
+            handover: false,
+        })
+    }
+
+    /// Begins to write a new file with the snapshot's schema and rows, which takes a while; a
+    /// compaction at work is overtaken.  When it is over, there is a report with ticket 0 that
+    /// says whether [`hand_over`](Self::hand_over) may be called.
+    pub fn begin_handover(
+        &mut self,
+        snapshot: Snapshot,
+        date: WallTime,
+        comment: String,
+    ) -> Ticket {
+        self.drop_handover();
+        let contents = Box::new(Contents {
+            snapshot,
+            date,
+            comment,
+        });
+        self.submit(|ticket| Job::Compact {
+            ticket,
+            contents,
+            handover: true,
+        })
+    }
+
+    /// Adds a record to the new file of a handover that has begun.
+    pub fn append_to_new(&mut self, json_text: &str) {
+        let record = log_file::frame(json_text);
+        let mut log = lock(&self.log);
+        log.to_new.extend_from_slice(&record);
+    }
+
+    /// Puts the new file of a handover in place; what was appended to the old one is gone.
+    /// Nothing may wait to be written.
+    ///
+    /// # Errors
+    /// The new file cannot be written; the old one is as it was.
+    pub fn hand_over(&mut self) -> io::Result<()> {
+        let mut log = lock(&self.log);
+        let rest = std::mem::take(&mut log.to_new);
+        let gone = || io::Error::other("there is no new file");
+        let mut replacement = log.ready.take().ok_or_else(gone)?;
+        replacement.write(&rest)?;
+        replacement.sync()?;
+        log.disk = replacement.put_in_place()?;
+        log.cut_to = None;
+        self.length = log.disk.len();
+        Ok(())
+    }
+
+    /// Gives a handover up.
+    pub fn drop_handover(&mut self) {
+        let mut log = lock(&self.log);
+        log.to_new.clear();
+        log.ready = None;
+        if log
+            .compaction
+            .as_ref()
+            .is_some_and(|(_, tail)| tail.handover)
+        {
+            log.compaction = None;
+        }
     }
 
     /// After a report that an append failed: what is handed over from now on is built neither on
@@ -291,6 +382,8 @@ struct Tail {
     bytes: Vec<u8>,
     /// Whether some of it must survive a loss of power.
     durable: bool,
+    /// Whether the new file is handed over, so that nothing appended to the old one belongs into it.
+    handover: bool,
 }
 
 /// A log's disk and the state that it is in.
@@ -302,6 +395,10 @@ struct Log {
     cut_to: Option<u64>,
     /// The compaction at work, by its ticket, and what it has to catch up with.
     compaction: Option<(Ticket, Tail)>,
+    /// What belongs into the new file of a handover beside its snapshot.
+    to_new: Vec<u8>,
+    /// The new file of a handover.
+    ready: Option<Box<dyn Replacement>>,
 }
 
 /// What becomes of a job that follows one that failed.
@@ -316,6 +413,8 @@ impl Log {
             voided: false,
             cut_to: None,
             compaction: None,
+            to_new: Vec::new(),
+            ready: None,
         }
     }
 
@@ -332,7 +431,9 @@ impl Log {
             {
                 self.cut_to = None;
             }
-        } else if let Some((_, tail)) = &mut self.compaction {
+        } else if let Some((_, tail)) = &mut self.compaction
+            && !tail.handover
+        {
             tail.bytes.extend_from_slice(bytes);
             tail.durable |= durable;
         }
@@ -441,10 +542,18 @@ impl Worker {
                 self.report(ticket, result, true);
                 None
             }
-            Job::Compact(ticket, contents) => {
-                match self.compact(ticket, contents) {
+            Job::Compact {
+                ticket,
+                contents,
+                handover,
+            } => {
+                match self.compact(ticket, contents, handover) {
                     Ok(()) => self.report(ticket, Ok(()), false),
-                    Err(error) => self.report(ticket, Err(error), true),
+                    Err(error) if !handover => self.report(ticket, Err(error), true),
+                    Err(error) => {
+                        self.report(ticket, Ok(()), false);
+                        self.reporter.report_handover(&self.log, ticket, Err(error));
+                    }
                 }
                 None
             }
@@ -457,19 +566,29 @@ impl Worker {
     }
 
     /// Starts the thread of a compaction; one that is still at work is overtaken.
-    fn compact(&mut self, ticket: Ticket, contents: Box<Contents>) -> io::Result<()> {
+    fn compact(
+        &mut self,
+        ticket: Ticket,
+        contents: Box<Contents>,
+        handover: bool,
+    ) -> io::Result<()> {
         let mut log = lock(&self.log);
         if log.voided {
             return Err(voided());
         }
         let replacement = log.disk.replacement()?;
-        log.compaction = Some((ticket, Tail::default()));
+        let tail = Tail {
+            handover,
+            ..Tail::default()
+        };
+        log.compaction = Some((ticket, tail));
         drop(log);
         self.end_compaction();
         let compaction = Compaction {
             log: Arc::clone(&self.log),
             ticket,
             replacement,
+            handover,
             ending: Arc::clone(&self.ending),
         };
         let reporter = self.reporter.clone();
@@ -486,6 +605,7 @@ impl Worker {
             length: lock(&self.log).disk.len(),
             result,
             replaced,
+            handover: None,
         });
     }
 }
@@ -502,12 +622,18 @@ struct Compaction {
     log: Arc<Mutex<Log>>,
     ticket: Ticket,
     replacement: Box<dyn Replacement>,
+    handover: bool,
     ending: Arc<AtomicBool>,
 }
 
 impl Compaction {
     fn run(self, contents: Contents, reporter: &Reporter) {
         let (log, ticket) = (Arc::clone(&self.log), self.ticket);
+        if self.handover {
+            let result = self.prepare(contents);
+            reporter.report_handover(&log, ticket, result);
+            return;
+        }
         let result = self.write(contents);
         let mut log = lock(&log);
         if log.tail(ticket).is_some() {
@@ -520,7 +646,22 @@ impl Compaction {
             length,
             result,
             replaced: true,
+            handover: None,
         });
+    }
+
+    /// Writes the snapshot of a handover and leaves the new file for it.
+    fn prepare(mut self, contents: Contents) -> io::Result<()> {
+        let unwanted = || io::Error::other("the new file is not wanted any more");
+        if !self.write_snapshot(contents)? {
+            return Err(unwanted());
+        }
+        let shared = Arc::clone(&self.log);
+        let mut log = lock(&shared);
+        log.tail(self.ticket).ok_or_else(unwanted)?;
+        log.compaction = None;
+        log.ready = Some(self.replacement);
+        Ok(())
     }
 
     /// Whether nobody wants the new file any more.
@@ -528,7 +669,8 @@ impl Compaction {
         self.ending.load(Ordering::Relaxed) || lock(&self.log).tail(self.ticket).is_none()
     }
 
-    fn write(mut self, contents: Contents) -> io::Result<()> {
+    /// Writes schema and rows.  False if nobody wants them any more.
+    fn write_snapshot(&mut self, contents: Contents) -> io::Result<bool> {
         let Contents {
             snapshot,
             date,
@@ -543,11 +685,18 @@ impl Compaction {
         for piece in rows.chunks(PIECE) {
             self.replacement.write(piece)?;
             if self.is_given_up() {
-                return Ok(());
+                return Ok(false);
             }
         }
         drop(rows);
         self.replacement.sync()?;
+        Ok(!self.is_given_up())
+    }
+
+    fn write(mut self, contents: Contents) -> io::Result<()> {
+        if !self.write_snapshot(contents)? {
+            return Ok(());
+        }
         let shared = Arc::clone(&self.log);
         for _ in 0..CATCH_UPS {
             let mut log = lock(&shared);

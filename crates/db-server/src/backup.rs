@@ -52,6 +52,8 @@ impl Server {
     /// Makes database `name` a backup, which follows another server and may not be changed by
     /// clients.  The tables `excluded` are left alone.
     pub fn start_backup(&mut self, name: &str, excluded: BTreeSet<String>) {
+        let canceled = "database conversion canceled because the database becomes a backup";
+        self.give_conversion_up(name, &Error::new("canceled", canceled));
         if let Some(served) = self.dbs.get_mut(name) {
             let database = served.name();
             served.upstream = Some(Upstream::backup(&database, excluded));

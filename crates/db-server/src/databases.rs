@@ -8,7 +8,6 @@ use db_engine::log_file::Word;
 use db_engine::writer::Writer;
 use db_engine::{Database, Disk, Identity, store};
 use db_model::{DatabaseSchema, Error, Result};
-use io::jsonrpc::Message;
 use json::Json;
 
 use crate::served::{Served, Waiting};
@@ -114,6 +113,8 @@ impl Server {
         if !self.dbs.contains_key(name) {
             return Err("Failed to find the database.".to_owned());
         }
+        let canceled = format!("database conversion canceled because {why}");
+        self.give_conversion_up(name, &Error::new("canceled", canceled));
         self.cancel_forwarded(name);
         let waiting = self.dbs.remove(name).map(|served| served.waiting);
         self.cancel_monitors(name);
@@ -319,6 +320,10 @@ impl Server {
             self.attempt(now, name, waiting);
             return Ok(Json::Null);
         }
+        if self.is_large(name) {
+            self.begin_conversion(name, schema, client, id)?;
+            return Ok(Json::Null);
+        }
         let uuids = self.uuids.fork();
         let wall = self.wall();
         let key = self.new_key();
@@ -331,13 +336,7 @@ impl Server {
         served
             .become_another(key, converted, now, wall)
             .map_err(|error| Error::io(&error, format!("{}: write failed", served.shown())))?;
-        let barrier = served.barrier();
-        let waiting = std::mem::take(&mut served.waiting);
-        self.send(client, barrier, Message::reply(Json::object(), id.clone()));
-        self.cancel_monitors(name);
-        self.cancel_waiting(waiting);
-        self.disconnect_unaware(&format!("committed {name} database schema conversion"));
-        self.refresh_status(name);
+        self.tell_converted(name, client, id);
         Ok(Json::Null)
     }
 }

@@ -7,6 +7,7 @@ mod backup;
 mod cluster;
 mod config_file;
 mod control;
+mod conversion;
 mod daemon;
 mod databases;
 mod db_column;

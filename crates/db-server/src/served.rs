@@ -12,6 +12,7 @@ use db_model::{DatabaseSchema, Error, Result, Uuid, UuidSource};
 use json::Json;
 
 use crate::cluster::Part;
+use crate::conversion::Conversion;
 use crate::server::ClientId;
 use crate::server_db::Status;
 use crate::upstream::{Relay, Upstream};
@@ -77,6 +78,8 @@ pub(crate) struct Served {
     pub(crate) cluster: Option<Box<Part>>,
     /// Whether a cluster is told all rows after a conversion, rather than to convert by itself.
     pub(crate) conversions_with_data: bool,
+    /// A conversion beside transactions, if there is one.
+    pub(crate) conversion: Option<Box<Conversion>>,
     /// Whether `_Server` says that it is connected.
     pub(crate) told_connected: bool,
     pub(crate) length: u64,
@@ -113,6 +116,7 @@ impl Served {
             upstream: None,
             cluster: None,
             conversions_with_data: false,
+            conversion: None,
             told_connected: false,
             length: 0,
             direct_again: Instant::ZERO,
@@ -272,6 +276,7 @@ impl Served {
                     .push_back((ticket, committed.changes.clone()));
             }
         }
+        self.mirror(&committed.changes, wall, &committed.comment);
         self.tell_monitors(committed.id, &committed.changes);
     }
 
@@ -296,6 +301,10 @@ impl Served {
         wall: WallTime,
         comment: &str,
     ) -> Option<Ticket> {
+        if self.conversion.is_some() {
+            // That makes a compact file, and would not be if it were overtaken.
+            return None;
+        }
         let snapshot = self.db.snapshot();
         let writer = self.writer.as_mut()?;
         self.compacted_at = now;
@@ -339,6 +348,17 @@ impl Served {
         Ok(())
     }
 
+    /// Puts the converted database, whose file is in place, in the place of this one, which is
+    /// returned.
+    pub(crate) fn become_converted(&mut self, key: DbKey, db: Database, now: Instant) -> Database {
+        self.length = self.writer.as_ref().map_or(0, Writer::length);
+        self.compacted_length = self.length;
+        self.compacted_at = now;
+        self.key = key;
+        self.reset_monitors();
+        std::mem::replace(&mut self.db, db)
+    }
+
     /// The name of the file, for messages.
     pub(crate) fn shown(&self) -> String {
         let file = self.file.as_ref().map(|file| file.display().to_string());
@@ -353,6 +373,7 @@ impl Served {
     /// Whether the log should be compacted.
     pub(crate) fn wants_compaction(&self, now: Instant) -> bool {
         !self.is_compacting()
+            && self.conversion.is_none()
             && self.length >= COMPACT_MIN_LENGTH
             && self.length >= COMPACT_GROWTH * self.compacted_length
             && now >= self.compacted_at + COMPACT_MIN_TIME
@@ -373,6 +394,12 @@ impl Served {
     /// A write failed, and commits were taken back: all those after the report before this one.
     pub(crate) fn written(&mut self, report: Report) -> std::result::Result<(), FailedWrite> {
         self.length = report.length;
+        if report.handover.is_some() {
+            if let Some(conversion) = &mut self.conversion {
+                conversion.take_report(report);
+            }
+            return Ok(());
+        }
         if report.replaced {
             self.compactions = self.compactions.saturating_sub(1);
             self.compaction_fault = None;
@@ -398,6 +425,9 @@ impl Served {
         }
         let reply = Error::io(&error, format!("{}: write failed", self.shown()));
         self.fault = Some(reply.clone());
+        if let Some(conversion) = &mut self.conversion {
+            conversion.fail(reply.clone());
+        }
         if let Some(writer) = &mut self.writer {
             self.given_up = writer.last();
             writer.resume();

@@ -365,6 +365,7 @@ impl Server {
         for name in &names {
             self.run_cluster(name, now);
             self.run_waiting(name, now);
+            self.run_conversion(now, name);
             self.settle_cluster(name, now);
             self.relay_status_changed(name);
             let wall = self.wall();

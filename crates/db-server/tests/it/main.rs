@@ -1,8 +1,10 @@
 //! The server's sessions, without sockets.
 
+mod conversions;
 mod failing_disk;
 mod upstreams;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,9 +28,13 @@ struct Bench {
 
 impl Bench {
     fn new(disk: Option<Box<dyn Disk>>) -> Self {
+        Self::with_schema(SCHEMA, disk)
+    }
+
+    fn with_schema(schema: &str, disk: Option<Box<dyn Disk>>) -> Self {
         let clock = Clock::stopped(Instant::from_millis(1000));
         let mut server = Server::new(clock.clone(), [3; 32], Arc::new(|| {}));
-        let schema = Arc::new(DatabaseSchema::from_text(SCHEMA).expect("valid"));
+        let schema = Arc::new(DatabaseSchema::from_text(schema).expect("valid"));
         let db = Database::new(schema, UuidSource::new([4; 32]));
         server.add_database(clock.now(), db, disk).expect("added");
         server.connect(A, ClientInfo::default());

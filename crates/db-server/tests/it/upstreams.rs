@@ -1,7 +1,5 @@
 //! Relays and backups behind other servers: networks of servers in memory, whose links break.
 
-use std::collections::BTreeSet;
-
 use db_client::{Client, Interest, Layout};
 
 use super::*;
