@@ -392,10 +392,21 @@ impl Ctl<'_, '_> {
 
     /// Replies to a multipart request, decoded, in order.
     pub(super) fn collect(&mut self, conn: &mut Conn, body: Body) -> Outcome<Vec<Message>> {
+        let mut replies = Vec::new();
+        self.each_reply(conn, body, |reply| replies.push(reply))?;
+        Ok(replies)
+    }
+
+    /// Sends a multipart request and hands each part of the answer to `take`.
+    pub(super) fn each_reply(
+        &mut self,
+        conn: &mut Conn,
+        body: Body,
+        mut take: impl FnMut(Message),
+    ) -> Outcome {
         let request = self.request(conn, body);
         let bytes = request.encode(conn.dialect);
         self.send(conn, &bytes)?;
-        let mut replies = Vec::new();
         loop {
             let reply = self.recv(conn)?;
             if xid_of(&reply) != request.xid {
@@ -408,9 +419,9 @@ impl Ctl<'_, '_> {
                 self.env.print(text);
                 return Err(Fail::Code(1));
             }
-            replies.push(message);
+            take(message);
             if !has_more(&reply) {
-                return Ok(replies);
+                return Ok(());
             }
         }
     }

@@ -6,20 +6,24 @@ use net_flow::text::put_match;
 use net_flow::{FlowKey, Formats, Match, MiniKey, Names, PortNo};
 use of_wire::Action;
 use of_wire::action::put_actions;
-use of_wire::message::{Body, FlowMod, FlowModCommand, FlowModFlags, FlowStatsRequest};
+use of_wire::message::{Body, FlowMod, FlowModCommand, FlowModFlags, FlowStats, FlowStatsRequest};
 use of_wire::text::FlowCommand;
 
 use super::conn::Conn;
-use super::flows::read_file;
+use super::flows::each_flow;
 use super::{Ctl, Fail, Outcome};
 
 /// What makes a flow another flow: table, priority (falling), mask and match.
 type Id = (u8, std::cmp::Reverse<u16>, MiniKey, MiniKey);
 
+/// The match in an id.  Its full form is large, and there may be a million of them.
+fn match_of(id: &Id) -> Match {
+    Match::new(&id.3.expand(), id.2.expand_mask())
+}
+
 /// What one side has for a flow.
 #[derive(Clone, Debug)]
 struct Version {
-    matching: Match,
     cookie: u64,
     idle_timeout: u16,
     hard_timeout: u16,
@@ -67,12 +71,11 @@ fn from_file(
     sides: &mut Sides,
     index: usize,
 ) -> Outcome<Formats> {
-    let (flows, formats) = read_file(ctl, file, FlowCommand::Fixed(FlowModCommand::Add), names)?;
-    for flow in flows {
+    let command = FlowCommand::Fixed(FlowModCommand::Add);
+    each_flow(ctl, file, command, names, |flow| {
         let table = if flow.table == 255 { 0 } else { flow.table };
         let id = id(&flow.matching, table, flow.priority);
         sides.entry(id).or_default()[index] = Some(Version {
-            matching: flow.matching,
             cookie: flow.new_cookie.unwrap_or(0),
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
@@ -80,8 +83,7 @@ fn from_file(
             flags: flow.flags & FlowModFlags::SEND_FLOW_REM,
             actions: flow.actions,
         });
-    }
-    Ok(formats)
+    })
 }
 
 fn from_switch(ctl: &mut Ctl<'_, '_>, conn: &mut Conn, sides: &mut Sides, index: usize) -> Outcome {
@@ -94,10 +96,9 @@ fn from_switch(ctl: &mut Ctl<'_, '_>, conn: &mut Conn, sides: &mut Sides, index:
         table: 255,
         nicira: false,
     };
-    for flow in ctl.flow_stats(conn, Body::FlowStatsRequest(Box::new(request)))? {
+    let mut take = |flow: FlowStats| {
         let id = id(&flow.matching, flow.table, flow.priority);
         sides.entry(id).or_default()[index] = Some(Version {
-            matching: flow.matching,
             cookie: flow.cookie,
             idle_timeout: flow.idle_timeout,
             hard_timeout: flow.hard_timeout,
@@ -105,8 +106,13 @@ fn from_switch(ctl: &mut Ctl<'_, '_>, conn: &mut Conn, sides: &mut Sides, index:
             flags: FlowModFlags::empty(),
             actions: flow.actions,
         });
-    }
-    Ok(())
+    };
+    let body = Body::FlowStatsRequest(Box::new(request));
+    ctl.each_reply(conn, body, |reply| {
+        if let Body::FlowStatsReply(part) = reply.body {
+            part.entries.into_iter().for_each(&mut take);
+        }
+    })
 }
 
 pub(super) fn replace(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
@@ -117,7 +123,7 @@ pub(super) fn replace(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
     ctl.set_dump_format(&mut conn, usable)?;
     from_switch(ctl, &mut conn, &mut sides, 1)?;
     let make = |id: &Id, version: &Version, command| FlowMod {
-        matching: version.matching.clone(),
+        matching: match_of(id),
         priority: id.1.0,
         new_cookie: Some(version.cookie),
         modify_cookie: true,
@@ -128,23 +134,22 @@ pub(super) fn replace(ctl: &mut Ctl<'_, '_>, args: &[String]) -> Outcome {
         flags: version.flags,
         ..FlowMod::new(command)
     };
-    let mut changes = Vec::new();
     let readd = ctl.settings.readd;
-    for (id, sides) in &sides {
-        if let [None, Some(old)] = sides {
-            changes.push(make(id, old, FlowModCommand::DeleteStrict));
-        }
-        let [Some(new), old] = sides else { continue };
-        let mut wanted = new.clone();
-        wanted.actions = canonical(&new.actions, conn.version);
-        if readd || old.as_ref().is_none_or(|old| !old.same(&wanted)) {
-            let mut change = make(id, new, FlowModCommand::Add);
+    let version = conn.version;
+    let changes = sides.iter().filter_map(|(id, sides)| match sides {
+        [None, Some(old)] => Some(make(id, old, FlowModCommand::DeleteStrict)),
+        [Some(new), old] => {
+            let mut wanted = new.clone();
+            wanted.actions = canonical(&new.actions, version);
+            let differs = readd || old.as_ref().is_none_or(|old| !old.same(&wanted));
+            let mut change = differs.then(|| make(id, new, FlowModCommand::Add))?;
             change.actions.clone_from(&new.actions);
-            changes.push(change);
+            Some(change)
         }
-    }
+        [None, None] => None,
+    });
     if ctl.settings.bundle {
-        let bodies = changes.into_iter().map(|f| Body::FlowMod(Box::new(f)));
+        let bodies = changes.map(|f| Body::FlowMod(Box::new(f)));
         return ctl.bundle(&mut conn, bodies.collect());
     }
     let mut bytes = Vec::new();
@@ -216,7 +221,7 @@ fn flow_text(id: &Id, v: &Version, names: &Names) -> String {
     if id.0 != 0 {
         out += &format!("table={} ", id.0);
     }
-    put_match(&mut out, &v.matching, i32::from(id.1.0), names);
+    put_match(&mut out, &match_of(id), i32::from(id.1.0), names);
     if v.cookie != 0 {
         out += &format!(" cookie=0x{:x}", v.cookie);
     }
@@ -232,4 +237,26 @@ fn flow_text(id: &Id, v: &Version, names: &Names) -> String {
     out += " actions=";
     put_actions(&mut out, &v.actions, names);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables of a million flows are compared on machines that have other things to do.
+    #[test]
+    fn a_flow_takes_little_room() {
+        assert!(size_of::<(Id, [Option<Version>; 2])>() <= 256);
+    }
+
+    #[test]
+    fn an_id_has_the_whole_match() {
+        let text = "table=3,priority=7,tcp,nw_src=10.0.0.0/8,tp_dst=80,actions=drop";
+        let command = FlowCommand::Fixed(FlowModCommand::Add);
+        let flow = of_wire::text::parse_flow(text, command, &Names::default());
+        let flow = flow.unwrap().flow;
+        let id = id(&flow.matching, flow.table, flow.priority);
+        assert_eq!(match_of(&id), flow.matching);
+        assert_eq!((id.0, id.1.0), (3, 7));
+    }
 }

@@ -66,6 +66,18 @@ pub(super) fn read_file(
     names: &Names,
 ) -> Outcome<(Vec<FlowMod>, Formats)> {
     let mut flows = Vec::new();
+    let formats = each_flow(ctl, file, command, names, |flow| flows.push(flow))?;
+    Ok((flows, formats))
+}
+
+/// Hands each flow in a file to `take`.  Returns the formats in which all of them can be written.
+pub(super) fn each_flow(
+    ctl: &mut Ctl<'_, '_>,
+    file: &str,
+    command: FlowCommand,
+    names: &Names,
+    mut take: impl FnMut(FlowMod),
+) -> Outcome<Formats> {
     let mut formats = Formats::ANY;
     let cannot_open = |text| Fail::Fatal(format!("{file}: open failed ({text})"));
     ctl.each_line(file, cannot_open, |ctl, line| {
@@ -78,10 +90,10 @@ pub(super) fn read_file(
             ctl.explain(&place, &error, &line.text)
         })?;
         formats &= usable;
-        flows.push(flow);
+        take(flow);
         Ok(())
     })?;
-    Ok((flows, formats))
+    Ok(formats)
 }
 
 impl Ctl<'_, '_> {
