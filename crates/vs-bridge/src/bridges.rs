@@ -11,6 +11,7 @@ use vs_switch::status::Changes;
 
 use crate::desired::Desired;
 use crate::plan::{Dirty, carry_out, plan};
+use crate::statistics::Rounds;
 use crate::status::StatusWriter;
 use crate::tables::Tables;
 use crate::target::Target;
@@ -37,7 +38,7 @@ pub struct Bridges {
     pending: Changes,
     status_ticket: Option<Ticket>,
     next_status: Instant,
-    next_statistics: Instant,
+    statistics: Rounds,
     wrote_types: bool,
     ready: bool,
 }
@@ -65,7 +66,7 @@ impl Bridges {
             pending: Changes::default(),
             status_ticket: None,
             next_status: Instant::ZERO,
-            next_statistics: Instant::ZERO,
+            statistics: Rounds::default(),
             wrote_types: false,
             ready: false,
         }
@@ -110,7 +111,7 @@ impl Bridges {
         } else {
             Instant::MAX
         };
-        self.next_statistics.min(status)
+        self.statistics.next_deadline().min(status)
     }
 
     fn reconfigure(&mut self, target: &mut dyn Target, now: Instant) {
@@ -186,7 +187,7 @@ impl Bridges {
         self.pending.interfaces.extend(changes.interfaces);
         self.pending.bridges.extend(changes.bridges);
         let owes_cfg = self.applied.is_some() && target.is_settled();
-        let due = now >= self.next_status || owes_cfg || now >= self.next_statistics;
+        let due = now >= self.next_status || owes_cfg || now >= self.statistics.next_deadline();
         if self.status_ticket.is_some() || !due || !self.ready {
             return;
         }
@@ -197,11 +198,8 @@ impl Bridges {
         pending.interfaces.dedup();
         pending.bridges.sort();
         pending.bridges.dedup();
-        let statistics = now >= self.next_statistics;
-        if statistics {
-            self.next_statistics = now + self.statistics_interval();
-        }
-        self.write_status(target, root, &pending, statistics, &mut transaction);
+        self.write_status(target, root, &pending, &mut transaction);
+        self.write_statistics(target, now, &mut transaction);
         match self.client.commit(&transaction) {
             Ok(ticket) => self.status_ticket = Some(ticket),
             Err(outcome) => self.after_status(&outcome, pending),
@@ -214,7 +212,6 @@ impl Bridges {
         target: &dyn Target,
         root: Uuid,
         pending: &Changes,
-        statistics: bool,
         transaction: &mut Transaction,
     ) {
         let replica = self.client.replica();
@@ -244,18 +241,6 @@ impl Bridges {
                 }
             }
         }
-        if statistics {
-            for (bridge, interface) in self.watcher.interface_names() {
-                let row = self.watcher.interface(interface);
-                let counted = target.interface_statistics(bridge, interface);
-                if let Some((row, counted)) = row.zip(counted) {
-                    writer.statistics(row, &counted);
-                }
-            }
-        }
-        if statistics {
-            self.write_mirrors(target, &mut writer);
-        }
         if !self.wrote_types {
             let (datapaths, interfaces) = target.types();
             writer.root_set(root, "datapath_types", &datapaths);
@@ -265,6 +250,38 @@ impl Bridges {
         if let Some(applied) = self.applied.filter(|_| target.is_settled()) {
             writer.root_integer(root, "cur_cfg", applied);
             self.applied = None;
+        }
+    }
+
+    /// Writes what is due of statistics.
+    fn write_statistics(
+        &mut self,
+        target: &dyn Target,
+        now: Instant,
+        transaction: &mut Transaction,
+    ) {
+        let is_round = self.statistics.is_round_due(now);
+        if is_round {
+            let interval = self.statistics_interval();
+            let all = self.watcher.interface_names();
+            let all = all.map(|(b, i)| (b.to_owned(), i.to_owned()));
+            self.statistics.begin(all, interval, now);
+        }
+        let slice = self.statistics.slice(now);
+        let mut writer = StatusWriter {
+            replica: self.client.replica(),
+            tables: self.tables,
+            transaction,
+        };
+        for (bridge, interface) in slice {
+            let row = self.watcher.interface(&interface);
+            let counted = target.interface_statistics(&bridge, &interface);
+            if let Some((row, counted)) = row.zip(counted) {
+                writer.statistics(row, &counted);
+            }
+        }
+        if is_round {
+            self.write_mirrors(target, &mut writer);
         }
     }
 

@@ -7,6 +7,7 @@ mod columns;
 pub mod daemon;
 pub mod desired;
 pub mod plan;
+mod statistics;
 mod status;
 mod tables;
 pub mod target;
