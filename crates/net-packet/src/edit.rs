@@ -231,12 +231,9 @@ pub fn set_sctp_ports(packet: &mut Packet, src: u16, dst: u16) {
     put(packet, l4 + 8, &fixed);
 }
 
-/// The part of an ICMP or ICMPv6 header that every message has: type, code and checksum.
-const ICMP_CHECKED: usize = 4;
-
 /// Sets type and code of the ICMP or ICMPv6 header.
 pub fn set_icmp(packet: &mut Packet, kind: u8, code: u8) {
-    if let Some((l4, bytes)) = l4(packet, ICMP_CHECKED) {
+    if let Some((l4, bytes)) = l4(packet, Icmp::LEN) {
         let old = [bytes[0], bytes[1]];
         put(packet, l4, &[kind, code]);
         update_checksum(packet, l4 + 2, &old, &[kind, code]);
@@ -342,6 +339,9 @@ fn l4(packet: &Packet, len: usize) -> Option<(usize, &[u8])> {
     (own >= len).then_some((l4, bytes))
 }
 
+/// Type, code and checksum: of ICMPv6 no more need be there for addresses to be followed.
+const ICMPV6_CHECKED: usize = 4;
+
 /// Where the transport checksum that covers the addresses stands.
 fn upper_checksum(packet: &Packet, proto: u8) -> Option<usize> {
     match proto {
@@ -351,7 +351,7 @@ fn upper_checksum(packet: &Packet, proto: u8) -> Option<usize> {
             let has = bytes[6..8] != [0, 0] || is_partial(packet, l4 + 6);
             has.then_some(l4 + 6)
         }
-        ip_proto::ICMPV6 => l4(packet, ICMP_CHECKED).map(|(l4, _)| l4 + 2),
+        ip_proto::ICMPV6 => l4(packet, ICMPV6_CHECKED).map(|(l4, _)| l4 + 2),
         _ => None,
     }
 }
@@ -503,6 +503,19 @@ mod tests {
             let first = u32::from(version) << 28 | 0xabc_def0;
             assert_eq!(header.version_class_label(), first);
             assert_eq!((header.src(), header.hop_limit()), (fields.src, 7));
+        }
+    }
+
+    /// Extraction sees no type in so short a message, so no flow can have meant to change it.
+    #[test]
+    fn a_message_of_icmp_that_is_cut_short_keeps_its_type() {
+        for len in 0..12 {
+            let mut packet = Packet::from_frame(&[vec![0; 34], vec![8; len]].concat());
+            packet.layers.l3 = Some(14);
+            packet.layers.l4 = Some(34);
+            let before = packet.data().to_vec();
+            set_icmp(&mut packet, 1, 2);
+            assert_eq!(packet.data() == before, len < Icmp::LEN, "{len}");
         }
     }
 
