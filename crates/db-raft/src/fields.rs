@@ -4,7 +4,7 @@ use db_model::{Kinds, Members, Uuid, parse_uuid};
 use json::{Json, Object};
 
 /// Terms and indexes count up from 0; none comes near this.
-const TOO_LARGE: u64 = 1 << 60;
+const TOO_LARGE: u64 = 1 << 62;
 
 fn unsigned(members: &mut Members<'_>, name: &str, json: Option<&Json>) -> u64 {
     let integer = json.and_then(Json::as_integer).unwrap_or(0);

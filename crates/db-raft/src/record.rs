@@ -231,7 +231,7 @@ impl Kind {
 
     fn write(&self, object: &mut Object) {
         let term = self.term();
-        if term != 0 || matches!(self, Self::Term(_)) {
+        if !matches!(self, Self::Note(_) | Self::CommitIndex(_)) {
             put_u64(object, "term", term);
         }
         match self {

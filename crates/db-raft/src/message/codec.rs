@@ -16,6 +16,9 @@ use crate::fields::{
 use crate::servers::{Servers, addresses_from_json, addresses_to_json};
 use crate::short_id;
 
+/// From this term on there would be no room for later ones in the file.
+const TOO_LATE: u64 = 1 << 60;
+
 impl AppendResult {
     const ALL: [Self; 3] = [Self::Ok, Self::Inconsistency, Self::IoError];
 
@@ -117,6 +120,9 @@ impl Message {
         let peer = required_uuid(members, "from");
         let comment = optional_str(members, "comment").map(Arc::from);
         let body = Body::read(method, members)?;
+        if body.term().is_some_and(|term| term >= TOO_LATE) {
+            members.fail("term is out of range".to_owned());
+        }
         reader.finish()?;
         Ok(Self {
             peer,

@@ -146,6 +146,10 @@ impl Raft {
         }
         self.reset_election_timer();
         let (last_index, last_term) = (request.last_index, request.last_term);
+        if last_term > request.term {
+            log::error!(target: "raft", "rejecting snapshot of a term that has not begun");
+            return;
+        }
         let own = self.log.term_at(last_index);
         let is_known = last_index < self.log.start() || own == Some(last_term);
         if !is_known && last_index >= self.commit_index {

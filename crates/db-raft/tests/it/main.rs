@@ -2,5 +2,6 @@
 //! clusters in virtual time.
 
 mod golden;
+mod hostile;
 mod scenarios;
 mod sim;
