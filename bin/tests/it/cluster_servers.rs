@@ -77,7 +77,10 @@ impl Cluster {
 
     /// Starts server `number` of one make, and waits until it is connected to the cluster.
     fn start_of(&mut self, program: &Path, number: usize) {
-        let mut server = Command::new(program);
+        // A file that may not grow is an error for it, not its end.
+        let mut server = Command::new("/bin/sh");
+        server.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
+        server.arg(program);
         let file = |name: String| self.folder.file(&name).display().to_string();
         server
             .arg(format!("--unixctl={}", file(format!("s{number}.ctl"))))
@@ -243,6 +246,44 @@ fn a_server_leaves_and_a_schema_changes() {
     assert!(cluster.insert(0, 8).0);
     cluster.servers.pop();
     cluster.check(&[7, 8]);
+}
+
+/// Sets how large files of a process may get, in bytes.
+fn limit_files(process: u32, bytes: &str) {
+    let args = [
+        format!("--pid={process}"),
+        format!("--fsize={bytes}:unlimited"),
+    ];
+    let status = Command::new("prlimit").args(args).status();
+    assert!(status.expect("prlimit runs").success());
+}
+
+#[test]
+fn a_server_whose_disk_is_full_takes_part_again_when_there_is_room() {
+    let mut cluster = Cluster::new(3);
+    cluster.start_all();
+    for (full, first) in [(0, 0), (2, 100)] {
+        assert!(cluster.insert(full, first).0);
+        let process = cluster.servers[full].as_ref().expect("runs").id();
+        let length = std::fs::metadata(cluster.folder.file(&format!("s{full}.db"))).unwrap();
+        limit_files(process, &(length.len() + 300).to_string());
+        for n in 1..20 {
+            let (inserted, text) = cluster.insert(1, first + n);
+            assert!(inserted, "{text}");
+        }
+        assert!(
+            cluster.status(full).contains("Status: failed"),
+            "{}",
+            cluster.status(full)
+        );
+        let (_, text) = cluster.control(full, &["ovsdb-server/get-db-storage-status", "d"]);
+        assert!(text.contains("write failed, to be tried again"), "{text}");
+        limit_files(process, "unlimited");
+        cluster.wait(full);
+        assert!(cluster.insert(full, first + 20).0);
+    }
+    let expected: Vec<u32> = (0..21).chain(100..121).collect();
+    cluster.check(&expected);
 }
 
 /// Clients write all the time while servers of the one make are replaced by those of the other.

@@ -288,6 +288,15 @@ impl Raft {
         }
     }
 
+    /// Before the start: says that the database has taken the log up to `index`, when it was
+    /// another process's, and need not begin anew.
+    pub fn resume_from(&mut self, index: u64) {
+        if index + 1 >= self.log.start() {
+            self.snapshot_pending = false;
+            self.last_applied = index;
+        }
+    }
+
     /// The next committed data that the database is to take.
     pub fn next_applied(&mut self) -> Option<Applied> {
         if self.joining || self.failed {

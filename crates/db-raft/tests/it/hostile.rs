@@ -46,7 +46,9 @@ impl Talker {
 
     fn servers(&mut self) -> Servers {
         let count = 1 + self.dice.below(4);
-        (0..count).map(|n| (self.id(), format!("unix:s{n}").into())).collect()
+        (0..count)
+            .map(|n| (self.id(), format!("unix:s{n}").into()))
+            .collect()
     }
 
     fn data(&mut self) -> Data {
@@ -152,7 +154,8 @@ fn read(records: &[Json], uuids: &mut UuidSource) -> Raft {
     let header = Header::from_json(&records.next().expect("a header")).expect("a header");
     let mut raft = Raft::new(header, uuids.fork());
     for (number, record) in records.enumerate() {
-        raft.replay(number as u64 + 1, &record).expect("a good record");
+        raft.replay(number as u64 + 1, &record)
+            .expect("a good record");
     }
     raft
 }

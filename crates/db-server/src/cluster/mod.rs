@@ -80,11 +80,15 @@ impl Server {
 
     /// Does what is due in a cluster: timers, news of the file, what has been committed.
     pub(crate) fn run_cluster(&mut self, name: &Arc<str>, now: Instant) {
+        let wake = Arc::clone(&self.wake);
         let Some(part) = self.cluster_mut(name) else {
             return;
         };
         while let Some(report) = part.writer.poll() {
             part.take_report(now, report);
+        }
+        if part.raft.has_failed() {
+            part.recover(now, &wake);
         }
         if now >= part.raft.next_deadline() || part.raft.is_over() || part.tested {
             part.tested = false;

@@ -1,17 +1,18 @@
 //! This server's part in the cluster of one database.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use base::{Instant, WallTime};
+use db_engine::disk::FileDisk;
 use db_engine::store::ClusteredFile;
 use db_engine::{Changes, Disk, Snapshot, snapshot_record};
 use db_model::{Error, Result, Uuid, UuidSource};
 use db_raft::message::Message;
-use db_raft::record::{Header, Membership};
+use db_raft::record::Header;
 use db_raft::{Command, Raft};
 use json::Json;
 
@@ -47,14 +48,45 @@ const COMPACT_MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long transactions wait that nobody takes before they are tried again.
 const RETRY: Duration = Duration::from_millis(250);
 
+/// How long to wait after a write that failed.
+const RECOVER: Duration = Duration::from_secs(5);
+
 /// What `_Server` tells: whether it is connected, whether it leads, and the cluster's id.
 pub(crate) type Told = (bool, bool, Uuid);
+
+/// Reads a server's file.  Returns where what is not its snapshot begins, too.
+fn read_file(path: &Path, shown: &str, random: UuidSource) -> Result<(Raft, FileDisk, u64)> {
+    let mut file = ClusteredFile::open(path, shown)?;
+    let header = file.records.next_record()?.unwrap_or(Json::Null);
+    let header = Header::from_json(&header)?;
+    let base = file.records.good_end();
+    let mut raft = Raft::new(header, random);
+    // A server that has not joined knows nothing more.
+    let last = if raft.is_joining() { 0 } else { u64::MAX };
+    for number in 1..=last {
+        match file.records.next_record() {
+            Ok(Some(record)) => raft.replay(number, &record)?,
+            Ok(None) => break,
+            Err(error) => {
+                // Most likely the process ended while it wrote that.
+                log::warn!(target: "raft", "{error}");
+                break;
+            }
+        }
+    }
+    Ok((raft, file.into_disk()?, base))
+}
 
 /// The part.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) raft: Raft,
     pub(super) writer: ClusterWriter,
+    path: PathBuf,
+    shown: String,
+    random: UuidSource,
+    /// When to try to take part again, after a write that failed.
+    recover_at: Option<Instant>,
     /// The id of the last data that the database has taken: what comes next follows it.
     pub(super) eid: Uuid,
     /// What is on its way into the log.
@@ -89,29 +121,8 @@ impl Part {
         random: UuidSource,
         wake: &Wake,
     ) -> Result<Self> {
-        let mut file = ClusteredFile::open(path, shown)?;
-        let header = file.records.next_record()?.unwrap_or(Json::Null);
-        let header = Header::from_json(&header)?;
-        let base = file.records.good_end();
-        let joining = matches!(header.membership, Membership::Joining(_));
-        let mut raft = Raft::new(header, random);
-        for number in 1.. {
-            let record = match file.records.next_record() {
-                Ok(Some(record)) => record,
-                Ok(None) => break,
-                Err(error) => {
-                    // Most likely the process ended while it wrote that.
-                    log::warn!(target: "raft", "{error}");
-                    break;
-                }
-            };
-            if joining {
-                break;
-            }
-            raft.replay(number, &record)?;
-        }
-        let disk = file.into_disk()?;
-        debug_assert!(disk.len() >= base);
+        let mut random = random;
+        let (mut raft, disk, base) = read_file(path, shown, random.fork())?;
         raft.start(now)?;
         let wake = Arc::clone(wake);
         let writer = ClusterWriter::start(Box::new(disk), base, move || wake())
@@ -119,6 +130,10 @@ impl Part {
         Ok(Self {
             raft,
             writer,
+            path: path.to_owned(),
+            shown: shown.to_owned(),
+            random,
+            recover_at: None,
             eid: Uuid::nil(),
             in_flight: BTreeMap::new(),
             answered: Vec::new(),
@@ -137,6 +152,53 @@ impl Part {
         })
     }
 
+    /// Takes part again after a write that failed, if it is time to try.
+    pub(super) fn recover(&mut self, now: Instant, wake: &Wake) {
+        let at = *self.recover_at.get_or_insert(now + RECOVER);
+        if now < at {
+            return;
+        }
+        // The file is this server's until the writer ends.
+        self.writer = ClusterWriter::closed();
+        match self.reopen(now, wake) {
+            Ok(()) => {
+                log::info!(target: "raft", "{}: taking part in the cluster again after a failed \
+                    write", self.shown);
+                self.recover_at = None;
+            }
+            Err(error) => {
+                base::log_limited!(
+                    Warn,
+                    "raft",
+                    (1, 1),
+                    "{}: still no part of the cluster: \
+                    {error}",
+                    self.shown
+                );
+                self.recover_at = Some(now + RECOVER);
+            }
+        }
+    }
+
+    fn reopen(&mut self, now: Instant, wake: &Wake) -> Result<()> {
+        let (mut raft, mut disk, base) = read_file(&self.path, &self.shown, self.random.fork())?;
+        // What could not be synced may look as if it had been: all is written once more.
+        let failed =
+            |error: &std::io::Error| Error::io(error, format!("{}: write failed", self.shown));
+        let length = usize::try_from(disk.len()).unwrap_or(usize::MAX);
+        let mut contents = std::fs::read(&self.path).map_err(|error| failed(&error))?;
+        contents.truncate(length);
+        disk.replace(&contents).map_err(|error| failed(&error))?;
+        raft.resume_from(self.raft.applied_index());
+        raft.start(now)?;
+        let wake = Arc::clone(wake);
+        self.writer = ClusterWriter::start(Box::new(disk), base, move || wake())
+            .map_err(|error| Error::io(&error, "cannot start writer"))?;
+        self.raft = raft;
+        self.outbox.clear();
+        Ok(())
+    }
+
     /// What `_Server` tells.
     pub(crate) fn status(&self) -> Told {
         let connected = self.raft.is_connected() && self.fault.is_none();
@@ -145,8 +207,13 @@ impl Part {
 
     /// The state of the file, as `ovsdb-server/get-db-storage-status` has it.
     pub(crate) fn storage_status(&self) -> String {
-        let fault = self.fault.as_ref();
-        fault.map_or_else(|| "ok".to_owned(), Error::to_string)
+        match &self.fault {
+            Some(fault) => fault.to_string(),
+            None if self.raft.has_failed() => {
+                format!("I/O error: {}: write failed, to be tried again", self.shown)
+            }
+            None => "ok".to_owned(),
+        }
     }
 
     /// The changes of this server's own data, if they are these and not committed before.
@@ -183,7 +250,9 @@ impl Part {
             return Instant::ZERO;
         }
         let day = self.compacted_at + COMPACT_MAX_TIME;
-        self.raft.next_deadline().min(self.retry_at).min(day)
+        let recover = self.recover_at.unwrap_or(Instant::MAX);
+        let first = self.raft.next_deadline().min(self.retry_at);
+        first.min(recover).min(day)
     }
 
     /// Whether the log should be compacted.
