@@ -7,7 +7,7 @@ use db_model::{Uuid, parse_uuid};
 use json::{Json, Object};
 
 /// The columns that matter.
-const COLUMNS: [&str; 4] = ["model", "connected", "leader", "cid"];
+const COLUMNS: [&str; 5] = ["model", "connected", "leader", "cid", "index"];
 
 /// What is known of the server's part in serving the database.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +16,8 @@ struct Role {
     connected: bool,
     leader: bool,
     cluster: Option<Uuid>,
+    /// How far a server of a cluster is in its log.
+    index: i64,
 }
 
 /// A check of the server that one is connected to.
@@ -28,6 +30,9 @@ pub(crate) struct ServerCheck {
     /// The request that was not answered yet.
     pub(crate) asked: Option<i64>,
     role: Option<Role>,
+    /// The cluster that one worked with, and how far it was: a server of it that is less far would
+    /// bring back what is over.
+    seen: (Option<Uuid>, i64),
 }
 
 /// The identifier of the monitor.
@@ -53,6 +58,7 @@ impl ServerCheck {
             cluster: None,
             asked: None,
             role: None,
+            seen: (None, 0),
         }
     }
 
@@ -93,6 +99,15 @@ impl ServerCheck {
             if let Some(id) = row.get("cid") {
                 role.cluster = uuid(id);
             }
+            if let Some(index) = row.get("index") {
+                role.index = index.as_integer().unwrap_or(0);
+            }
+        }
+        if let Some(role) = &self.role
+            && role.model == "clustered"
+            && self.verdict("").is_none()
+        {
+            self.seen = (role.cluster, role.index);
         }
     }
 
@@ -109,6 +124,9 @@ impl ServerCheck {
             }
             "clustered" if !is_leader => {
                 "clustered database server is not cluster leader; trying another server"
+            }
+            "clustered" if role.cluster == self.seen.0 && role.index < self.seen.1 => {
+                "clustered database server has stale data; trying another server"
             }
             "relay" if !connected => {
                 "relay database server is disconnected from the relay source; trying another server"
@@ -190,6 +208,35 @@ mod tests {
             update(&mut check, &row(&cid));
             assert_eq!(check.verdict("D").is_none(), suits, "{cid}");
         }
+    }
+
+    #[test]
+    fn nobody_goes_back_in_a_cluster() {
+        let mut check = ServerCheck::new(false);
+        let row = |index: i64| {
+            format!(r#"{{"initial":{{"model":"clustered","connected":true,"index":{index}}}}}"#)
+        };
+        let stale = "clustered database server has stale data; trying another server";
+        for (index, suits) in [(7, true), (9, true), (8, false), (9, true), (12, true)] {
+            check.restart(1);
+            update(&mut check, &row(index));
+            let verdict = check.verdict("D");
+            assert_eq!(verdict.as_deref(), (!suits).then_some(stale), "{index}");
+        }
+        // Another cluster counts anew.
+        check.restart(2);
+        update(
+            &mut check,
+            r#"{"initial":{"model":"clustered","connected":true,"index":1,"cid":["uuid","550e8400-e29b-41d4-a716-446655440000"]}}"#,
+        );
+        assert_eq!(check.verdict("D"), None);
+        check.restart(2);
+        update(&mut check, &row(12));
+        check.restart(2);
+        update(&mut check, &row(11));
+        assert!(check.verdict("D").is_some());
+        update(&mut check, r#"{"modify":{"index":13}}"#);
+        assert_eq!(check.verdict("D"), None);
     }
 
     #[test]

@@ -395,7 +395,7 @@ fn only_the_leader_of_a_cluster_will_do() {
         test.client.connected();
         let schema = test.expect(r#"get_schema ["D"]"#);
         let check = test.expect(
-            r#"monitor_cond ["_Server",["monid","_Server"],{"Database":[{"columns":["model","connected","leader","cid"],"where":[["name","==","D"]]}]}]"#,
+            r#"monitor_cond ["_Server",["monid","_Server"],{"Database":[{"columns":["model","connected","leader","cid","index"],"where":[["name","==","D"]]}]}]"#,
         );
         test.reply(schema, SCHEMA);
         let monitor = test.client.poll_request().expect("a request").id;
