@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::WallTime;
 use db_engine::log_file::{LogReader, frame};
 use db_engine::monitor::{Monitors, Spec, Version};
-use db_engine::{Context, Database, Loader, Outcome, transaction_record};
+use db_engine::{Context, Database, Loader, Outcome, Told, transaction_record};
 use db_model::{DatabaseSchema, UuidSource};
 use json::Json;
 
@@ -13,8 +13,8 @@ use json::Json;
 /// schema in its first line and transactions and monitors in those that follow.
 ///
 /// # Panics
-/// When the reader claims more good bytes than there are, or when a transaction's record
-/// does not lead to what the transaction did.
+/// When the reader claims more good bytes than there are, when a transaction's record does not
+/// lead to what the transaction did, or when an update that is refused changes something.
 pub fn database(input: &[u8]) {
     if input.starts_with(b"OVSDB ") {
         file(input);
@@ -41,7 +41,7 @@ fn file(file: &[u8]) {
 }
 
 /// Lines that are arrays are a transaction's parameters; objects are what a client wants
-/// to watch; others are records of a file.
+/// to watch, and what another server tells of its database.
 fn clients(input: &[u8]) {
     let mut lines = input.split(|b| *b == b'\n');
     let Some(schema) = lines.next().and_then(|line| json::parse(line).ok()) else {
@@ -53,6 +53,7 @@ fn clients(input: &[u8]) {
     let schema = Arc::new(schema);
     let mut db = Database::new(Arc::clone(&schema), UuidSource::new([7; 32]));
     let mut twin = Loader::new(Arc::clone(&schema), UuidSource::new([8; 32]));
+    let mut copy = Database::new(Arc::clone(&schema), UuidSource::new([9; 32]));
     let mut monitors = Monitors::new();
     let mut ids = Vec::new();
     for line in lines {
@@ -64,6 +65,7 @@ fn clients(input: &[u8]) {
                 }
             }
             Ok(request) => {
+                follow(&mut copy, &request);
                 let all = [Version::V1, Version::V2, Version::V3];
                 for version in all {
                     if let Ok(spec) = Spec::from_json(version, &request, &schema) {
@@ -76,6 +78,26 @@ fn clients(input: &[u8]) {
     }
     let twin = twin.finish().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(whole(&twin), whole(&db));
+}
+
+/// Takes an update in every way; one that does not fit changes nothing.
+fn follow(copy: &mut Database, updates: &Json) {
+    let every = |_: &str| true;
+    for (differences, anew) in [(true, true), (true, false), (false, true), (false, false)] {
+        let before = whole(copy);
+        let told = Told {
+            updates,
+            differences,
+            whole: if anew { Some(&every) } else { None },
+        };
+        if copy.follow(&told).is_err() {
+            assert_eq!(
+                before,
+                whole(copy),
+                "what does not fit left something behind"
+            );
+        }
+    }
 }
 
 fn transact(db: &mut Database, twin: &mut Loader, monitors: &mut Monitors, params: &Json) {
