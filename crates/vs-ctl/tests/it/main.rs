@@ -1,6 +1,7 @@
 //! The tools against a database server in this process.
 
 mod cluster_files;
+mod ovsdb_client;
 mod server;
 mod vsctl;
 mod vtep_ctl;

@@ -69,18 +69,23 @@ impl TestServer {
         self.tool("vtep-ctl", vs_ctl::vtep_ctl::run, args)
     }
 
+    /// Runs `ovsdb-client COMMAND SERVER ARG...`.
+    pub(crate) fn client(&self, command: &str, args: &[&str]) -> Ran {
+        let server = self.db();
+        let server = server.trim_start_matches("--db=");
+        let words = ["ovsdb-client", "--timeout=60", command, server];
+        let all = words.iter().chain(args).map(|arg| (*arg).to_owned());
+        run_tool(
+            "ovsdb-client",
+            vs_ctl::ovsdb_client::run,
+            &all.collect::<Vec<_>>(),
+        )
+    }
+
     fn tool(&self, name: &str, tool: Tool, args: &str) -> Ran {
         let mut all = vec![name.to_owned(), self.db(), "--timeout=60".to_owned()];
         all.extend(args.split(' ').filter(|a| !a.is_empty()).map(str::to_owned));
-        let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
-        let mut env = Env::new(name, &mut stdin, &mut out, &mut err);
-        let exit = tool(&mut env, &all);
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        Ran {
-            exit,
-            out: text(out),
-            err: text(err),
-        }
+        run_tool(name, tool, &all)
     }
 
     /// The output of a run that must succeed.
@@ -96,6 +101,18 @@ impl TestServer {
         assert_eq!((ran.exit, &*ran.out), (Exit::FAILURE, ""), "{args}");
         let message = ran.err.strip_prefix("ovs-vsctl: ").expect("a message");
         message.trim_end().to_owned()
+    }
+}
+
+fn run_tool(name: &str, tool: Tool, all: &[String]) -> Ran {
+    let (mut stdin, mut out, mut err) = (std::io::empty(), Vec::new(), Vec::new());
+    let mut env = Env::new(name, &mut stdin, &mut out, &mut err);
+    let exit = tool(&mut env, all);
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    Ran {
+        exit,
+        out: text(out),
+        err: text(err),
     }
 }
 
