@@ -5,9 +5,10 @@
 //! schema.  A clustered database's file has `CLUSTER` in the place of `JSON`, and other records.
 
 use std::io::{self, BufRead, Read};
+use std::sync::Arc;
 
 use db_model::{Error, Result};
-use json::Json;
+use json::{Json, Parser};
 use sha1::{Digest, Sha1};
 
 /// The word that standalone databases' records begin with.
@@ -18,6 +19,12 @@ const MAX_HEADER: usize = 128;
 
 /// What the records of a clustered database's file begin with.
 const CLUSTERED_RECORD: &str = "OVSDB CLUSTER";
+
+/// Memory that is reserved for a record because its header says that it is that long.
+const MAX_RESERVED: u64 = 256 << 20;
+
+/// Records of at least so many bytes are read in pieces of as many, and their rows handed out.
+pub(crate) const PIECE: usize = 256 << 10;
 
 /// A record as it stands in a standalone database's file.
 pub fn frame(json_text: &str) -> Vec<u8> {
@@ -90,12 +97,33 @@ impl<R: BufRead> LogReader<R> {
         if self.failed {
             return Ok(None);
         }
-        let outcome = self.read();
+        self.next_record_with(&mut |_, _| Ok(()), usize::MAX)
+    }
+
+    /// [`LogReader::next_record`] that hands rows of long records to `take`, with their table's
+    /// name, while it reads on: they will be missing from the record.  Long is what has at least
+    /// `pieces` bytes.
+    ///
+    /// # Errors
+    /// The record is cut short or damaged, or `take` failed.
+    pub(crate) fn next_record_with(
+        &mut self,
+        take: &mut dyn FnMut(&str, Vec<(Arc<str>, Json)>) -> Result<()>,
+        pieces: usize,
+    ) -> Result<Option<Json>> {
+        if self.failed {
+            return Ok(None);
+        }
+        let outcome = self.read(take, pieces);
         self.failed = outcome.is_err();
         outcome
     }
 
-    fn read(&mut self) -> Result<Option<Json>> {
+    fn read(
+        &mut self,
+        take: &mut dyn FnMut(&str, Vec<(Arc<str>, Json)>) -> Result<()>,
+        pieces: usize,
+    ) -> Result<Option<Json>> {
         let name = &self.name;
         let io_error = |error: &io::Error, what: &str, offset: u64| {
             Error::io(error, format!("{name}: {what} at offset {offset}"))
@@ -136,7 +164,7 @@ impl<R: BufRead> LogReader<R> {
             ));
         };
         let start = self.offset + header.len() as u64;
-        let mut data = Vec::new();
+        let mut data = Vec::with_capacity(length.min(MAX_RESERVED) as usize);
         (&mut self.input)
             .take(length)
             .read_to_end(&mut data)
@@ -155,12 +183,25 @@ impl<R: BufRead> LogReader<R> {
                 format!("{place} have SHA-1 hash {actual} but should have hash {sum}"),
             ));
         }
-        let json = json::parse(&data).map_err(|error| {
+        let malformed = |error: json::ParseError| {
             Error::new(
                 "syntax error",
                 format!("{place} are not valid JSON ({error})"),
             )
-        })?;
+        };
+        let json = if data.len() < pieces {
+            json::parse(&data).map_err(malformed)?
+        } else {
+            let mut parser = Parser::new();
+            let mut fed = 0;
+            for piece in data.chunks(PIECE) {
+                fed += parser.feed(piece);
+                while let Some((table, rows)) = parser.drain_members() {
+                    take(&table, rows)?;
+                }
+            }
+            parser.finish_document(&data[fed..]).map_err(malformed)?
+        };
         if json.as_object().is_none() {
             return Err(Error::new(
                 "syntax error",

@@ -101,13 +101,9 @@ pub fn read(path: &Path, shown: &str, uuids: UuidSource) -> Result<Stored> {
     let mut fault = None;
     let mut transactions = 0;
     loop {
-        let replayed = match reader.next_record() {
-            Ok(Some(json)) => loader.replay(&json).map(|_| ()),
+        match loader.replay_next(&mut reader) {
             Ok(None) => break,
-            Err(error) => Err(error),
-        };
-        match replayed {
-            Ok(()) => {
+            Ok(Some(_)) => {
                 end = reader.good_end();
                 transactions += 1;
             }

@@ -147,7 +147,6 @@ pub struct TableSchema {
     pub mutable: bool,
     /// Sets of columns whose values must be unique together, as the schema lists them.
     pub indexes: Vec<Vec<usize>>,
-    by_name: HashMap<Arc<str>, usize>,
 }
 
 impl TableSchema {
@@ -158,7 +157,16 @@ impl TableSchema {
 
     /// The index in [`TableSchema::columns`] of the column of that name.
     pub fn column_index(&self, name: &str) -> Option<usize> {
-        self.by_name.get(name).copied()
+        match name {
+            "_uuid" => return Some(UUID_COLUMN),
+            "_version" => return Some(VERSION_COLUMN),
+            _ => {}
+        }
+        let own = &self.columns[VERSION_COLUMN + 1..];
+        let at = own
+            .binary_search_by(|column| (*column.name).cmp(name))
+            .ok()?;
+        Some(at + VERSION_COLUMN + 1)
     }
 
     /// [`TableSchema::column_index`] with the protocol's error about `json`.
@@ -197,7 +205,6 @@ impl TableSchema {
             max_rows,
             mutable: mutable.and_then(Json::as_bool).unwrap_or(true),
             indexes: Vec::new(),
-            by_name: HashMap::new(),
         };
         let columns = columns.and_then(Json::as_object).filter(|c| !c.is_empty());
         let Some(columns) = columns else {
@@ -207,12 +214,6 @@ impl TableSchema {
             check_name(name, json)?;
             this.columns.push(ColumnSchema::from_json(name, column)?);
         }
-        this.by_name = this
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(i, column)| (Arc::clone(&column.name), i))
-            .collect();
         for index in indexes.and_then(Json::as_array).unwrap_or(&[]) {
             this.indexes.push(this.index_from_json(index)?);
         }

@@ -19,10 +19,7 @@ const CACHE_SLOTS: usize = 256;
 pub fn parse(text: &[u8]) -> Result<Json, ParseError> {
     let mut parser = Parser::new();
     let used = parser.feed(text);
-    if parser.is_done() {
-        parser.check_trailer(&text[used..]);
-    }
-    parser.finish()
+    parser.finish_document(&text[used..])
 }
 
 /// What may come next, grammatically.
@@ -132,9 +129,37 @@ impl Parser {
         at
     }
 
+    /// Takes the members that are whole of the object that is being read as a member of the
+    /// outermost object, with that member's name: they will be missing from the value in the
+    /// end.  So a document of the form `{"a":{"b":...,"c":...},...}` can be dealt with while it
+    /// comes, however long it is.
+    pub fn drain_members(&mut self) -> Option<(Arc<str>, Vec<(Arc<str>, Json)>)> {
+        let [
+            Container::Object(_, Some(name)),
+            Container::Object(members, _),
+            ..,
+        ] = self.stack.as_mut_slice()
+        else {
+            return None;
+        };
+        if members.is_empty() {
+            return None;
+        }
+        Some((Arc::clone(name), std::mem::take(members)))
+    }
+
     /// The value, or what is wrong with the document (its end being missing, for one).
     pub fn finish(mut self) -> Result<Json, ParseError> {
         self.take()
+    }
+
+    /// [`Parser::finish`] where nothing but white space may follow the document: `rest` is what
+    /// [`Parser::feed`] did not use.
+    pub fn finish_document(mut self, rest: &[u8]) -> Result<Json, ParseError> {
+        if self.is_done() {
+            self.check_trailer(rest);
+        }
+        self.finish()
     }
 
     /// [`Parser::finish`] that leaves the parser ready for the next document.

@@ -3,6 +3,7 @@
 mod compaction;
 mod crash;
 mod following;
+mod long_records;
 mod monitors;
 mod roles;
 mod searches;

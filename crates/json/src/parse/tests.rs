@@ -13,11 +13,8 @@ fn outcome(text: &[u8]) -> Result<String, String> {
             break;
         }
     }
-    if parser.is_done() {
-        parser.check_trailer(&text[used..]);
-    }
     let pieces = parser
-        .finish()
+        .finish_document(&text[used..])
         .map(|v| v.to_string())
         .map_err(|e| e.to_string());
     assert_eq!(whole, pieces, "{}", String::from_utf8_lossy(text));
@@ -159,4 +156,44 @@ fn documents_of_a_stream_are_framed() {
     }
     assert_eq!(documents, ["{}", "[1]", "{\"a\":\"}{\"}", "[]"]);
     assert!(parser.is_empty());
+}
+
+/// All members of the objects that are members of `json`, with the names that lead to them.
+fn members(json: &Json, found: &mut Vec<(String, String, String)>) {
+    for (outer, value) in json.as_object().expect("an object").iter() {
+        for (inner, value) in value
+            .as_object()
+            .into_iter()
+            .flat_map(|object| object.iter())
+        {
+            found.push((outer.to_string(), inner.to_string(), value.to_string()));
+        }
+    }
+}
+
+#[test]
+fn members_are_drained_as_they_come() {
+    let text = br#"{"n":1,"a":{"x":{"y":{"z":[1,{"w":2}]}},"u":null,"v":[]},"s":"{","b":{"c":{"d":3}},"e":{}}"#;
+    let mut expected = Vec::new();
+    members(&parse(text).expect("valid"), &mut expected);
+    expected.sort();
+    for piece in 1..=text.len() {
+        let mut parser = Parser::new();
+        let mut found = Vec::new();
+        for part in text.chunks(piece) {
+            parser.feed(part);
+            if let Some((outer, drained)) = parser.drain_members() {
+                let drained = drained.into_iter();
+                found.extend(drained.map(|(inner, value)| {
+                    (outer.to_string(), inner.to_string(), value.to_string())
+                }));
+            }
+            assert!(parser.drain_members().is_none());
+        }
+        let rest = parser.finish_document(b"").expect("valid");
+        assert_eq!(rest.get("n"), Some(&Json::Integer(1)));
+        members(&rest, &mut found);
+        found.sort();
+        assert_eq!(found, expected, "{piece}");
+    }
 }

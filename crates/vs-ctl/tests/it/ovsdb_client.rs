@@ -21,7 +21,9 @@ fn what_is_no_transaction_is_not_sent() {
     for transaction in ["[]", "{}", "[1]", "[[]]", "3e"] {
         for command in ["transact", "query"] {
             let expected = match transaction {
-                "3e" => "\"3e\": line 0, column 2, byte 2: exponent must contain at least one digit",
+                "3e" => {
+                    "\"3e\": line 0, column 2, byte 2: exponent must contain at least one digit"
+                }
                 _ => "not a valid OVSDB query",
             };
             assert_eq!(message(&s, command, &[transaction]), expected, "{command}");
