@@ -7,7 +7,7 @@ use db_model::{
     Atom, DatabaseSchema, Error, Result, Row, UUID_COLUMN, Uuid, UuidSource, VERSION_COLUMN,
     parse_uuid,
 };
-use json::{Json, Object};
+use json::{Json, Members, Object};
 
 use crate::database::Database;
 use crate::log_file::{LogReader, PIECE};
@@ -73,12 +73,7 @@ impl Loader {
 
     /// Inserts rows of a record that goes on.  Rows that were there before wait for its end,
     /// which may say how they are changed.
-    fn take_early(
-        &mut self,
-        table: &str,
-        rows: Vec<(Arc<str>, Json)>,
-        early: &mut Early,
-    ) -> Result<()> {
+    fn take_early(&mut self, table: &str, rows: Members, early: &mut Early) -> Result<()> {
         if table.starts_with('_') {
             return Ok(());
         }

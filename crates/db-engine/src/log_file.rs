@@ -5,10 +5,9 @@
 //! schema.  A clustered database's file has `CLUSTER` in the place of `JSON`, and other records.
 
 use std::io::{self, BufRead, Read};
-use std::sync::Arc;
 
 use db_model::{Error, Result};
-use json::{Json, Parser};
+use json::{Json, Members, Parser};
 use sha1::{Digest, Sha1};
 
 /// The word that standalone databases' records begin with.
@@ -108,7 +107,7 @@ impl<R: BufRead> LogReader<R> {
     /// The record is cut short or damaged, or `take` failed.
     pub(crate) fn next_record_with(
         &mut self,
-        take: &mut dyn FnMut(&str, Vec<(Arc<str>, Json)>) -> Result<()>,
+        take: &mut dyn FnMut(&str, Members) -> Result<()>,
         pieces: usize,
     ) -> Result<Option<Json>> {
         if self.failed {
@@ -121,7 +120,7 @@ impl<R: BufRead> LogReader<R> {
 
     fn read(
         &mut self,
-        take: &mut dyn FnMut(&str, Vec<(Arc<str>, Json)>) -> Result<()>,
+        take: &mut dyn FnMut(&str, Members) -> Result<()>,
         pieces: usize,
     ) -> Result<Option<Json>> {
         let name = &self.name;

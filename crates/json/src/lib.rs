@@ -13,6 +13,6 @@ mod write;
 
 pub use error::ParseError;
 pub use number::real_to_string;
-pub use parse::{MAX_DEPTH, Parser, parse, unescape};
+pub use parse::{MAX_DEPTH, Members, Parser, parse, unescape};
 pub use value::{Json, Object};
 pub use write::{write_quoted, write_real};

@@ -22,6 +22,9 @@ pub fn parse(text: &[u8]) -> Result<Json, ParseError> {
     parser.finish_document(&text[used..])
 }
 
+/// Members of an object, with their names.
+pub type Members = Vec<(Arc<str>, Json)>;
+
 /// What may come next, grammatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expect {
@@ -48,7 +51,7 @@ enum Token {
 #[derive(Debug)]
 enum Container {
     Array(Vec<Json>),
-    Object(Vec<(Arc<str>, Json)>, Option<Arc<str>>),
+    Object(Members, Option<Arc<str>>),
 }
 
 /// A parser of one document that is fed in pieces.
@@ -133,7 +136,7 @@ impl Parser {
     /// outermost object, with that member's name: they will be missing from the value in the
     /// end.  So a document of the form `{"a":{"b":...,"c":...},...}` can be dealt with while it
     /// comes, however long it is.
-    pub fn drain_members(&mut self) -> Option<(Arc<str>, Vec<(Arc<str>, Json)>)> {
+    pub fn drain_members(&mut self) -> Option<(Arc<str>, Members)> {
         let [
             Container::Object(_, Some(name)),
             Container::Object(members, _),
