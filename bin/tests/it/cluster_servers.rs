@@ -4,6 +4,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use testkit::{Daemon, Need, Scratch, eventually, need, output};
 
@@ -19,6 +21,10 @@ const LATER: &str = r#"{"name":"d","version":"1.1.0","tables":{
 struct Cluster {
     folder: Scratch,
     servers: Vec<Option<Daemon>>,
+    /// Where servers reach each other.
+    addresses: Vec<String>,
+    /// Options that all servers have.
+    options: Vec<String>,
 }
 
 fn our_server() -> std::path::PathBuf {
@@ -26,38 +32,49 @@ fn our_server() -> std::path::PathBuf {
 }
 
 impl Cluster {
-    /// The files of `count` servers.
+    /// The files of `count` servers on unix sockets.
     fn new(count: usize) -> Self {
+        let addresses = (0..count).map(|n| format!("unix:s{n}.raft")).collect();
+        Self::with_addresses(addresses, Vec::new())
+    }
+
+    /// The files of servers with these addresses.
+    fn with_addresses(addresses: Vec<String>, options: Vec<String>) -> Self {
         let mut this = Self {
             folder: Scratch::new(),
             servers: Vec::new(),
+            addresses: Vec::new(),
+            options,
         };
         std::fs::write(this.folder.file("schema"), SCHEMA).unwrap();
         std::fs::write(this.folder.file("later"), LATER).unwrap();
+        let mut addresses = addresses.into_iter();
+        let first = addresses.next().expect("an address");
         let create = [
             "--election-timer=500",
             "create-cluster",
             "s0.db",
             "schema",
-            "unix:s0.raft",
+            &first,
         ];
         this.good("ovsdb-tool", &create);
         this.servers.push(None);
-        for _ in 1..count {
-            this.join();
+        this.addresses.push(first);
+        for address in addresses {
+            this.join(address);
         }
         this
     }
 
     /// The file of one more server.
-    fn join(&mut self) -> usize {
+    fn join(&mut self, address: String) -> usize {
         let number = self.servers.len();
-        let (file, address) = (format!("s{number}.db"), format!("unix:s{number}.raft"));
-        let remotes: Vec<String> = (0..number).map(|n| format!("unix:s{n}.raft")).collect();
+        let file = format!("s{number}.db");
         let mut args = vec!["join-cluster", &file, "d", &address];
-        args.extend(remotes.iter().map(String::as_str));
+        args.extend(self.addresses.iter().map(String::as_str));
         self.good("ovsdb-tool", &args);
         self.servers.push(None);
+        self.addresses.push(address);
         number
     }
 
@@ -86,6 +103,7 @@ impl Cluster {
             .arg(format!("--unixctl={}", file(format!("s{number}.ctl"))))
             .arg(format!("--remote=punix:{}", file(format!("s{number}"))))
             .arg(format!("--log-file={}", file(format!("s{number}.log"))))
+            .args(&self.options)
             .args(["-vconsole:off", "--no-chdir", &format!("s{number}.db")])
             .env("OVS_RUNDIR", self.folder.path())
             .current_dir(self.folder.path());
@@ -198,7 +216,7 @@ fn a_cluster_survives_its_leader_and_compaction() {
     }
     cluster.start(leader);
     cluster.wait(leader);
-    let late = cluster.join();
+    let late = cluster.join("unix:late.raft".to_owned());
     cluster.start(late);
     cluster.wait(late);
     assert!(cluster.insert(late, 30).0);
@@ -248,6 +266,43 @@ fn a_server_leaves_and_a_schema_changes() {
     cluster.check(&[7, 8]);
 }
 
+/// Addresses of a kind on ports that nobody has.
+fn free_addresses(kind: &str, count: usize) -> Vec<String> {
+    let listeners = (0..count).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let listeners: Vec<_> = listeners.collect();
+    let ports = listeners
+        .iter()
+        .map(|listener| listener.local_addr().unwrap().port());
+    ports
+        .map(|port| format!("{kind}:127.0.0.1:{port}"))
+        .collect()
+}
+
+#[test]
+fn servers_meet_over_tcp_and_tls() {
+    let pki = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/io/tests/pki");
+    let pki = |option: &str, name: &str| format!("--{option}={}", pki.join(name).display());
+    let options = vec![
+        pki("private-key", "server-key.pem"),
+        pki("certificate", "server.pem"),
+        pki("ca-cert", "ca.pem"),
+    ];
+    for (kind, options) in [("tcp", Vec::new()), ("ssl", options)] {
+        let mut cluster = Cluster::with_addresses(free_addresses(kind, 3), options);
+        cluster.start_all();
+        for number in 0..3 {
+            assert!(cluster.insert(number, number as u32).0, "{kind}");
+        }
+        let leader = (0..3).find(|n| cluster.status(*n).contains("Role: leader"));
+        let leader = leader.expect("a leader");
+        cluster.servers[leader] = None;
+        assert!(cluster.insert((leader + 1) % 3, 3).0, "{kind}");
+        cluster.start(leader);
+        cluster.wait(leader);
+        cluster.check(&[0, 1, 2, 3]);
+    }
+}
+
 /// Sets how large files of a process may get, in bytes.
 fn limit_files(process: u32, bytes: &str) {
     let args = [
@@ -284,6 +339,121 @@ fn a_server_whose_disk_is_full_takes_part_again_when_there_is_room() {
     }
     let expected: Vec<u32> = (0..21).chain(100..121).collect();
     cluster.check(&expected);
+}
+
+/// Inserts numbers over and over by way of any server, until `stop`.  Returns those that were
+/// told to be there.
+fn writer(cluster: &Cluster, first: u32, stop: &Arc<AtomicBool>) -> JoinHandle<Vec<u32>> {
+    let stop = Arc::clone(stop);
+    let (tool, folder) = (
+        ours().tools.join("ovsdb-client"),
+        cluster.folder.path().to_owned(),
+    );
+    std::thread::spawn(move || {
+        let mut there = Vec::new();
+        let mut n = first;
+        while !stop.load(Ordering::Relaxed) {
+            let insert = format!(r#"["d",{{"op":"insert","table":"t","row":{{"n":{n}}}}}]"#);
+            let mut command = Command::new(&tool);
+            command.env("OVS_RUNDIR", &folder).current_dir(&folder);
+            command.args(["-t5", "--no-leader-only", "transact"]);
+            let reply = output(command.args(["unix:s0,unix:s1,unix:s2", &insert]));
+            let text = String::from_utf8_lossy(&reply.stdout).into_owned();
+            // One that was not answered may be there: then this says so.
+            if text.contains("uuid") || text.contains("constraint violation") {
+                there.push(n);
+                n += 1;
+            }
+        }
+        there
+    })
+}
+
+/// Sends a signal to a server's process.
+fn signal(cluster: &Cluster, number: usize, signal: &str) {
+    let Some(server) = &cluster.servers[number] else {
+        return;
+    };
+    let process = server.id().to_string();
+    let status = Command::new("kill").args([signal, &process]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+/// One thing after another goes wrong while clients write: servers are killed, stand still as if
+/// they were cut off, have no room on the disk; logs are compacted.  What clients were told is
+/// there in the end.
+#[test]
+fn a_cluster_under_load_survives_all_kinds_of_faults() {
+    if !need(
+        "a_cluster_under_load_survives_all_kinds_of_faults",
+        &[Need::Full],
+    ) {
+        return;
+    }
+    let mut cluster = Cluster::new(3);
+    cluster.start_all();
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (1..=3)
+        .map(|n| writer(&cluster, n * 1_000_000, &stop))
+        .collect();
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |range: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % range).unwrap_or(0)
+    };
+    let pause = |millis| std::thread::sleep(Duration::from_millis(millis));
+    for _ in 0..testkit::cases(10) {
+        let number = below(3);
+        match below(6) {
+            0 => {
+                signal(&cluster, number, "-KILL");
+                cluster.servers[number] = None;
+                pause(1000);
+                cluster.start(number);
+            }
+            1 => {
+                cluster.stop(number);
+                cluster.start(number);
+            }
+            2 | 3 => {
+                // Longer than an election takes.
+                signal(&cluster, number, "-STOP");
+                pause(3000);
+                signal(&cluster, number, "-CONT");
+            }
+            4 => {
+                cluster.control(number, &["ovsdb-server/compact", "d"]);
+            }
+            _ => {
+                let process = cluster.servers[number].as_ref().expect("runs").id();
+                let file = cluster.folder.file(&format!("s{number}.db"));
+                let length = std::fs::metadata(file).map_or(0, |file| file.len());
+                limit_files(process, &(length + 1000).to_string());
+                pause(1000);
+                limit_files(process, "unlimited");
+            }
+        }
+        cluster.wait(number);
+        pause(500);
+    }
+    stop.store(true, Ordering::Relaxed);
+    let told = writers
+        .into_iter()
+        .map(|writer| writer.join().expect("a writer"));
+    let told: Vec<Vec<u32>> = told.collect();
+    for told in &told {
+        assert!(told.len() > 20, "{} writes", told.len());
+    }
+    // Of each writer one more may be there, of which it was told nothing.
+    let there = cluster.numbers(0);
+    for number in told.iter().flatten() {
+        assert!(there.binary_search(number).is_ok(), "{number} is lost");
+    }
+    let count: usize = told.iter().map(Vec::len).sum();
+    assert!(there.len() <= count + 3, "{} of {count}", there.len());
+    cluster.check(&there);
 }
 
 /// Clients write all the time while servers of the one make are replaced by those of the other.
@@ -345,7 +515,7 @@ fn a_cluster_is_upgraded_server_by_server_and_back() {
         }
     }
     // A server of ours is sent a snapshot by one of the others, and the other way round.
-    let late = cluster.join();
+    let late = cluster.join("unix:late.raft".to_owned());
     cluster.start(late);
     cluster.wait(late);
     stop.store(true, Ordering::Relaxed);

@@ -427,6 +427,7 @@ impl Link {
             None => {
                 log::info!(target: "raft", "{}: learned server ID {}",
                     self.session.name(), short_id(message.peer));
+                self.nickname = nickname(self.session.name(), message.peer);
                 self.peer = Some(message.peer);
                 self.up = self.peer;
                 part.raft.link_up(now, message.peer);
