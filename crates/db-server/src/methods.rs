@@ -92,6 +92,10 @@ impl Server {
             }
             "monitor_cond_change" => self.monitor_cond_change(client, &params, id),
             "monitor_cancel" => return self.monitor_cancel(client, &params),
+            "lock" | "steal" | "unlock" if !self.may_lock(client) => {
+                let text = "lock and unlock methods not allowed, DB server is read only.";
+                return Answer::Error(text.into());
+            }
             "lock" | "steal" => self.lock(client, method, &params),
             "unlock" => self.unlock(client, &params),
             "set_db_change_aware" => self.set_db_change_aware(client, &params),
@@ -140,16 +144,12 @@ impl Server {
         }
     }
 
-    fn check_may_lock(&self, client: ClientId) -> Result<()> {
-        if self.clients.get(&client).is_some_and(|c| c.read_only) {
-            let details = "lock and unlock methods not allowed, DB server is read only.";
-            return Err(Error::new("not allowed", details));
-        }
-        Ok(())
+    /// Whether a client may ask for locks and give them back.
+    fn may_lock(&self, client: ClientId) -> bool {
+        self.clients.get(&client).is_none_or(|c| !c.read_only)
     }
 
     fn lock(&mut self, client: ClientId, method: &str, params: &Json) -> Result<Json> {
-        self.check_may_lock(client)?;
         let name = Self::lock_name(method, params)?;
         if self.locks.has(name, client) {
             let details = format!("must issue \"unlock\" before new \"{method}\"");
@@ -170,7 +170,6 @@ impl Server {
     }
 
     fn unlock(&mut self, client: ClientId, params: &Json) -> Result<Json> {
-        self.check_may_lock(client)?;
         let name = Self::lock_name("unlock", params)?;
         if !self.locks.has(name, client) {
             let details = "unlock: \"unlock\" without \"lock\" or \"steal\"";

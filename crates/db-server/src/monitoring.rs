@@ -22,12 +22,11 @@ fn version(method: &str) -> Version {
 fn since(version: Version, rest: &[Json], params: &Json) -> Result<Option<Uuid>> {
     match (version, rest) {
         (Version::V1 | Version::V2, []) => Ok(None),
-        (Version::V3, [Json::Null]) => Ok(None),
-        (Version::V3, [json]) => {
-            let uuid = json.as_str().and_then(parse_uuid);
-            uuid.map(Some)
-                .ok_or_else(|| Error::syntax(json, "last-txn-id must be UUID format."))
+        (Version::V3, [Json::String(text)]) => {
+            let bad = || Error::syntax(&rest[0], "last-txn-id must be UUID format.");
+            parse_uuid(text).map(Some).ok_or_else(bad)
         }
+        (Version::V3, [json]) => Err(Error::syntax(json, "last-txn-id must be string")),
         _ => Err(Error::syntax(params, "invalid parameters")),
     }
 }

@@ -120,8 +120,10 @@ impl Server {
             return Ok(());
         };
         let json = upstream.follower.schema().cloned().unwrap_or(Json::Null);
-        let schema = DatabaseSchema::from_json(&json)
-            .map_err(|error| format!("{name}: Failed to parse db schema: {error}"))?;
+        let schema = DatabaseSchema::from_json(&json).map_err(|error| {
+            log::warn!(target: "relay", "{name}: Failed to parse db schema: {error}");
+            "the schema cannot be read".to_owned()
+        })?;
         if *schema.name != *name {
             return Err(format!("{name}: unexpected schema {}", schema.name));
         }
@@ -129,6 +131,7 @@ impl Server {
         let request = everything(tables);
         let same = served.available && served.db.schema().to_json() == schema.to_json();
         if !same {
+            log::debug!(target: "relay", "database {name} schema changed.");
             // What is here is of the old schema.
             upstream.follower.forget();
         }
@@ -205,6 +208,18 @@ impl Server {
                 relay.sent.retain(|_, forwarded| forwarded.client != client);
             }
         }
+    }
+
+    /// Whether a transaction of a client is under way that was asked for by request `id`.
+    pub(crate) fn is_under_way(&self, client: ClientId, id: &Json) -> bool {
+        self.dbs.values().any(|served| {
+            let mut waiting = served.waiting.iter();
+            let is_it = |forwarded: &Forwarded| forwarded.client == client && forwarded.id == *id;
+            waiting.any(|waiting| waiting.client == client && waiting.id == *id)
+                || served.relay().is_some_and(|relay| {
+                    relay.queued.iter().any(is_it) || relay.sent.values().any(is_it)
+                })
+        })
     }
 
     /// Takes a forwarded transaction of a client back, as far as that is still possible.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::Instant;
 use db_engine::{Committed, Context, Identity, Outcome, Transaction};
+use db_model::Error;
 use io::jsonrpc::Message;
 use json::Json;
 
@@ -21,6 +22,11 @@ impl Server {
         params: Json,
         id: Json,
     ) {
+        if self.is_under_way(client, &id) {
+            let error = Error::syntax(&params, "transact: duplicate request ID");
+            self.send(client, None, Message::error(error.to_json(), id));
+            return;
+        }
         let waiting = Waiting {
             client,
             id,

@@ -199,11 +199,11 @@ fn replies_wait_for_the_disk_and_failures_are_taken_back() {
 fn conversion_cancels_monitors_of_those_who_cope() {
     let mut bench = Bench::new(None);
     bench.request(A, "set_db_change_aware", "[true]");
+    bench.request(A, "transact", &insert(1));
     for client in [A, B] {
         bench.request(client, "monitor", r#"["d",["m"],{"t":[{}]}]"#);
         bench.request(client, "transact", WAIT);
     }
-    bench.request(A, "transact", &insert(1));
     bench.outputs();
     let schema = SCHEMA.replace("1.0.0", "2.0.0").replace(
         r#""n":{"type":"integer"}"#,
@@ -257,7 +257,47 @@ fn unknown_methods_and_odd_messages() {
     );
     bench.request(A, "monitor", r#"["d"]"#);
     assert!(bench.outputs()[0].contains("invalid parameters"));
+    for (since, why) in [
+        ("null", "last-txn-id must be string"),
+        ("\"x\"", "last-txn-id must be UUID format."),
+    ] {
+        bench.request(
+            A,
+            "monitor_cond_since",
+            &format!(r#"["d","m",{{}},{since}]"#),
+        );
+        let lines = bench.outputs();
+        assert!(lines[0].contains(why), "{lines:?}");
+    }
+    bench.request(A, "transact", WAIT);
+    bench.request(A, "transact", WAIT);
+    let lines = bench.outputs();
+    assert!(
+        lines[0].contains("transact: duplicate request ID"),
+        "{lines:?}"
+    );
     let message = Message::reply(Json::Null, "x".into());
     bench.server.handle_message(bench.clock.now(), A, message);
     assert_eq!(bench.outputs(), ["1 disconnect"]);
+}
+
+#[test]
+fn who_may_only_read_gets_no_locks() {
+    let mut bench = Bench::new(None);
+    let reader = ClientInfo {
+        read_only: true,
+        ..ClientInfo::default()
+    };
+    bench.server.connect(B, reader);
+    for method in ["lock", "steal", "unlock"] {
+        bench.request(B, method, r#"["x"]"#);
+        let text = format!(
+            r#"2 {{"error":"lock and unlock methods not allowed, DB server is read only.","id":"{method}","result":null}}"#
+        );
+        assert_eq!(bench.outputs(), [text]);
+    }
+    bench.request(B, "transact", &insert(1));
+    assert!(bench.outputs()[0].contains("read only mode"));
+    bench.request(A, "lock", r#"["x"]"#);
+    assert!(bench.outputs()[0].contains("true"));
 }

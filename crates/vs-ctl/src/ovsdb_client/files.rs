@@ -9,21 +9,48 @@ use json::{Json, Object, write_quoted};
 
 use super::show::fetch_schema;
 use super::{Call, Outcome, Stop};
+use crate::ovsdb_tool::cluster::persistent;
 use crate::ovsdb_tool::commands::read_schema;
 use crate::{Env, Exit};
 
-pub(super) fn convert(_: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
-    let schema = read_schema(Path::new(&call.args[0]))?;
+/// The schema in the file that is named, as the server that is connected to can have it.
+fn schema_for_server(call: &mut Call<'_>) -> Result<DatabaseSchema, Stop> {
+    let file = call.args[0].clone();
+    let schema = read_schema(Path::new(&file))?;
+    call.database = schema.name.to_string();
     call.connect(Some(&schema.name))?;
+    if is_clustered(call, &schema.name) {
+        Ok(persistent(&schema, &file))
+    } else {
+        Ok(schema)
+    }
+}
+
+/// Whether the server has the database from a cluster; old ones cannot say, and do not.
+fn is_clustered(call: &mut Call<'_>, database: &str) -> bool {
+    let clause = Json::Array(vec!["name".into(), "==".into(), database.into()]);
+    let select = Object::new()
+        .with("op", "select")
+        .with("table", "Database")
+        .with("where", vec![clause])
+        .with("columns", vec![Json::from("model")]);
+    let reply = call.request("transact", vec!["_Server".into(), select.into()]);
+    let model = reply.ok().and_then(|results| {
+        let rows = results.as_array()?.first()?.get("rows")?.as_array()?;
+        Some(rows.first()?.get("model")?.as_str()? == "clustered")
+    });
+    model == Some(true)
+}
+
+pub(super) fn convert(_: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
+    let schema = schema_for_server(call)?;
     let params = vec![schema.name.clone().into(), schema.to_json()];
     call.request("convert", params)?;
     Ok(Exit::SUCCESS)
 }
 
 pub(super) fn needs_conversion(env: &mut Env<'_>, call: &mut Call<'_>) -> Outcome {
-    let new = read_schema(Path::new(&call.args[0]))?;
-    call.database = new.name.to_string();
-    call.connect(Some(&new.name))?;
+    let new = schema_for_server(call)?;
     let old = fetch_schema(call)?;
     env.print(if old == new { "no\n" } else { "yes\n" });
     Ok(Exit::SUCCESS)

@@ -18,7 +18,7 @@ use crate::{Env, Exit};
 type Outcomes = Result<Exit, String>;
 
 /// The schema with all columns persistent, as clusters need it.
-fn persistent(schema: &DatabaseSchema, shown: &str) -> DatabaseSchema {
+pub(crate) fn persistent(schema: &DatabaseSchema, shown: &str) -> DatabaseSchema {
     let mut schema = schema.clone();
     let mut changed = Vec::new();
     for table in &mut schema.tables {

@@ -1,7 +1,7 @@
 //! `ovsdb-tool`: works on database files.
 
 mod check_cluster;
-mod cluster;
+pub(crate) mod cluster;
 mod cluster_log;
 pub(crate) mod commands;
 mod log;
