@@ -9,8 +9,9 @@ use std::process::Command;
 use crate::{layers, vm};
 
 /// Debian's packages, by a program that each brings.
-const PACKAGES: [(&str, &str); 6] = [
+const PACKAGES: [(&str, &str); 7] = [
     ("/usr/sbin/ovs-vswitchd", "openvswitch-switch"),
+    ("/usr/bin/ovn-northd", "ovn-central"),
     ("/usr/bin/unshare", "util-linux"),
     ("/usr/sbin/ethtool", "ethtool"),
     ("/usr/bin/qemu-system-x86_64", "qemu-system-x86"),

@@ -14,6 +14,7 @@ mod hosts;
 mod killed_server;
 mod megaflows;
 mod monitored_server;
+mod ovn;
 mod scale;
 mod upstreams;
 

@@ -8,7 +8,7 @@ mod process;
 mod scratch;
 mod stack;
 
-pub use need::{Need, cases, is_root, need, python};
+pub use need::{Need, cases, is_root, need, ovn_programs, python};
 pub use process::{Daemon, eventually, output, sluice_program};
 pub use scratch::Scratch;
 pub use stack::{Running, Stack};

@@ -19,6 +19,8 @@ pub enum Need {
     OsKen,
     /// Python with the package ovs.
     PythonOvs,
+    /// The central programs of OVN are installed.
+    Ovn,
     /// The long cases were asked for.
     Full,
     /// To run in `cargo xtask vm`, whose kernel has the Open vSwitch module.
@@ -34,6 +36,7 @@ impl Need {
             Self::DebianOvs => "debian-ovs",
             Self::OsKen => "os-ken",
             Self::PythonOvs => "python-ovs",
+            Self::Ovn => "ovn",
             Self::Full => "full",
             Self::KernelVm => "kernel-vm",
         }
@@ -59,6 +62,10 @@ impl Need {
             }
             Self::OsKen => lacks_python_package("os_ken"),
             Self::PythonOvs => lacks_python_package("ovs.db.idl"),
+            Self::Ovn => {
+                let northd = ovn_programs().join("bin/ovn-northd");
+                (!northd.exists()).then(|| format!("no {}", northd.display()))
+            }
             Self::Full => {
                 let asked = std::env::var_os("SLUICE_FULL").is_some();
                 (!asked).then(|| "long: runs with --full".into())
@@ -69,6 +76,11 @@ impl Need {
             }
         }
     }
+}
+
+/// The folder in whose `bin` and `share` OVN is: what `SLUICE_OVN` says, or `/usr`.
+pub fn ovn_programs() -> PathBuf {
+    std::env::var_os("SLUICE_OVN").map_or_else(|| "/usr".into(), PathBuf::from)
 }
 
 /// The Python that has the clients which some tests drive.
