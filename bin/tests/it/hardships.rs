@@ -111,13 +111,13 @@ fn what_is_no_database_is_refused() {
     assert!(refused.contains("Not a regular file"), "{refused}");
 
     // Who asks for a compaction hears if there was none.
-    let in_the_way = scratch.file("conf.db.tmp");
+    let in_the_way = scratch.file("conf.db.compact");
     std::fs::create_dir(&in_the_way).unwrap();
     let compact = ["-t", &ctl, "ovsdb-server/compact"];
     let failed = run(&scratch, "ovs-appctl", &compact);
     let said = String::from_utf8_lossy(&failed.stderr);
     assert!(
-        !failed.status.success() && said.contains("conf.db.tmp: write failed (Is a directory)"),
+        !failed.status.success() && said.contains("conf.db.compact: write failed (Is a directory)"),
         "{said}"
     );
     std::fs::remove_dir(&in_the_way).unwrap();

@@ -416,7 +416,7 @@ impl Served {
         if report.replaced {
             log::warn!(target: "ovsdb_file", "{}: compaction failed ({})", self.name(),
                 base::errno_text(&error));
-            let details = format!("{}.tmp: write failed", self.shown());
+            let details = format!("{}.compact: write failed", self.shown());
             self.compaction_fault = Some(Error::io(&error, details));
             return Ok(());
         }
