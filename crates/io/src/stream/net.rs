@@ -150,12 +150,10 @@ impl Net {
             Passive::Tcp(address) => Kind::Tcp {
                 fd: socket::listen_tcp(&address, dscp, target)?,
             },
-            Passive::Tls(address) => {
-                self.tls().check_configured()?;
-                Kind::Tls {
-                    fd: socket::listen_tcp(&address, dscp, target)?,
-                }
-            }
+            // Key and certificate may be configured later; until then who connects is refused.
+            Passive::Tls(address) => Kind::Tls {
+                fd: socket::listen_tcp(&address, dscp, target)?,
+            },
             Passive::Memory(name) => {
                 let backlog = Backlog::new()?;
                 self.memory().insert(name.clone(), backlog.clone());

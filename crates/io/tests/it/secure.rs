@@ -201,3 +201,32 @@ fn both_ends_need_a_common_version_and_cipher() {
     let error = weak.connect("ssl:127.0.0.1:1", 0, 0).err();
     assert_eq!(error.and_then(|e| e.raw_os_error()), Some(71));
 }
+
+#[test]
+fn a_listener_waits_for_its_key() {
+    let dir = TempDir::new("keyless");
+    let server = dir.net();
+    let client = end(&dir, "client", "ca.pem");
+    let mut listener = server.listen("pssl:0:127.0.0.1", 0, 0).unwrap();
+    let remote = format!("ssl:127.0.0.1:{}", listener.port().unwrap());
+    let mut refused = client.connect(&remote, 0, 0).unwrap();
+    let error = until(|| match listener.accept() {
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Err(error),
+        other => Ok(other.map(drop)),
+    });
+    assert!(error.unwrap().is_err());
+    assert!(until(|| refused.connect()).is_err());
+    let complete = end(&dir, "server", "ca.pem").tls().config();
+    server.tls().configure(complete);
+    let mut near = client.connect(&remote, 0, 0).unwrap();
+    let mut far = None;
+    let met = until(|| {
+        if far.is_none() {
+            far = listener.accept().ok();
+        }
+        let done = far.as_mut().map(Stream::connect);
+        near.connect()?;
+        done.unwrap_or_else(|| Err(std::io::ErrorKind::WouldBlock.into()))
+    });
+    assert!(met.is_ok());
+}
