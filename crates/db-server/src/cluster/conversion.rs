@@ -9,6 +9,7 @@ use db_raft::Data;
 use io::jsonrpc::Message;
 use json::Json;
 
+use super::transact::Proposal;
 use crate::served::Waiting;
 use crate::server::Server;
 
@@ -32,8 +33,14 @@ impl Server {
     pub(super) fn attempt_conversion(&mut self, now: Instant, name: &Arc<str>, waiting: Waiting) {
         match self.convert_copy(name, &waiting) {
             Ok(Some((data, converted))) => {
-                let result = Json::object();
-                self.propose(now, name, data, waiting, result, None, Some(converted));
+                let proposal = Proposal {
+                    data,
+                    waiting,
+                    result: Json::object(),
+                    changes: None,
+                    converted: Some(converted),
+                };
+                self.propose(now, name, proposal);
             }
             Ok(None) => {
                 if let Some(served) = self.dbs.get_mut(name) {

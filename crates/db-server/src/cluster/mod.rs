@@ -259,6 +259,7 @@ impl Server {
             part.wait_snapshot();
         }
         self.finish_snapshot(name, now);
+        self.settle_cluster(name, now);
         while let Some(part) = self.cluster_mut(name) {
             let Some(report) = part.writer.wait() else {
                 break;

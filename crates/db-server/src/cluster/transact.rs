@@ -41,6 +41,19 @@ impl InFlight {
     }
 }
 
+/// A request with the data that it puts into the log.
+#[derive(Debug)]
+pub(super) struct Proposal {
+    pub(super) data: Data,
+    pub(super) waiting: Waiting,
+    /// Its answer, if it succeeds.
+    pub(super) result: Json,
+    /// What it changes.
+    pub(super) changes: Option<Changes>,
+    /// The database in another schema, if that is what it is about.
+    pub(super) converted: Option<Database>,
+}
+
 /// A request that is committed, but not applied yet.
 #[derive(Debug)]
 pub(crate) struct Answered {
@@ -117,29 +130,19 @@ impl Server {
         }
         let record = record.unwrap_or_else(|| "{}".to_owned());
         let data = Data::from_text(format!("[null,{record}]"));
-        self.propose(
-            now,
-            name,
+        let proposal = Proposal {
             data,
             waiting,
             result,
-            Some(committed.changes),
-            None,
-        );
+            changes: Some(committed.changes),
+            converted: None,
+        };
+        self.propose(now, name, proposal);
     }
 
     /// Hands data to the cluster.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn propose(
-        &mut self,
-        now: Instant,
-        name: &Arc<str>,
-        data: Data,
-        waiting: Waiting,
-        result: Json,
-        changes: Option<Changes>,
-        converted: Option<Database>,
-    ) {
+    pub(super) fn propose(&mut self, now: Instant, name: &Arc<str>, proposal: Proposal) {
+        let waiting = proposal.waiting;
         let Some(served) = self.dbs.get_mut(name) else {
             return;
         };
@@ -147,15 +150,15 @@ impl Server {
             return;
         };
         let prereq = part.eid;
-        match part.raft.propose(now, data, prereq) {
+        match part.raft.propose(now, proposal.data, prereq) {
             Proposed::Pending { command, eid } => {
                 let flight = InFlight {
                     eid,
                     prereq,
                     waiting,
-                    result,
-                    changes,
-                    converted,
+                    result: proposal.result,
+                    changes: proposal.changes,
+                    converted: proposal.converted,
                 };
                 part.in_flight.insert(command, flight);
             }

@@ -1,5 +1,6 @@
 //! The server's sessions, without sockets.
 
+mod clustered;
 mod conversions;
 mod failing_disk;
 mod upstreams;
