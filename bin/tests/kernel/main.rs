@@ -3,6 +3,7 @@
 mod conntrack;
 mod forwarding;
 mod restart;
+mod scale;
 mod soak;
 mod texts;
 mod tool;
