@@ -18,8 +18,8 @@ const MAX_RULES: usize = 4096;
 pub(crate) struct ChangedRule {
     pub(crate) bridge: BridgeId,
     rule: Arc<Rule>,
-    /// Spelt out only if flows are asked about, which is not where rules change.
-    matching: OnceCell<Match>,
+    /// Spelt out only if flows are asked about, which is not where rules change, and large.
+    matching: OnceCell<Box<Match>>,
 }
 
 /// What changed since flows were checked.
@@ -98,6 +98,9 @@ impl ViewChanges {
     }
 }
 
+/// Thousands of them are noted between two publications.
+const _: () = assert!(size_of::<ChangedRule>() <= 40);
+
 fn is_clause(rule: &Rule) -> bool {
     !net_classifier::Rule::conjunctions(rule).is_empty()
 }
@@ -123,7 +126,7 @@ impl ChangedRule {
 
     /// What it matches.
     pub(crate) fn matching(&self) -> &Match {
-        self.matching.get_or_init(|| self.rule.matching())
+        self.matching.get_or_init(|| Box::new(self.rule.matching()))
     }
 
     fn affects(&self, flow: &Megaflow) -> bool {
