@@ -5,6 +5,7 @@
 //! to what waits for the new one.  When it is there, the new database takes the place of the
 //! old one, file and all, between two transactions.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
@@ -21,6 +22,13 @@ use crate::server::{ClientId, Server};
 /// A database of fewer atoms is converted at once.
 const LARGE: u64 = 50_000;
 
+/// Commits that the new database catches up with before others have their turn: so many, ...
+const CATCH_UP: usize = 100;
+/// ... or this part of those that there are, lest others commit faster, ...
+const PART: usize = 16;
+/// ... or all, if they are not more than this and the new file waits for them.
+const REST: usize = 1000;
+
 /// A commit that the new database has not seen.
 #[derive(Debug)]
 struct Missed {
@@ -35,11 +43,13 @@ enum Stage {
     /// A thread converts the rows that there were.
     Converting {
         rows: Receiver<Result<(Database, Snapshot)>>,
-        missed: Vec<Missed>,
+        missed: VecDeque<Missed>,
     },
     /// The new file is being written.
     Writing {
         db: Database,
+        /// Commits that are still to be done to it.
+        behind: VecDeque<Missed>,
         ticket: Ticket,
         written: Option<std::io::Result<()>>,
     },
@@ -82,29 +92,68 @@ fn free<T: Send + 'static>(thing: T) {
 }
 
 impl Served {
-    /// Does a commit to the database that is to replace this one.
+    /// Does a commit to the database that is to replace this one, now or later.
     pub(crate) fn mirror(&mut self, changes: &Changes, wall: WallTime, comment: &str) {
         let Some(conversion) = &mut self.conversion else {
             return;
         };
+        let missed = || Missed {
+            changes: changes.clone(),
+            wall,
+            comment: comment.to_owned(),
+        };
         match &mut conversion.stage {
-            Stage::Converting { missed, .. } => missed.push(Missed {
-                changes: changes.clone(),
-                wall,
-                comment: comment.to_owned(),
-            }),
-            Stage::Writing { db, .. } => match conversion.converter.follow(db, changes) {
-                Ok(changes) => {
-                    let schema = conversion.converter.schema();
-                    let record =
-                        transaction_record(schema, &changes, wall, comment, self.differences);
-                    if let (Some(record), Some(writer)) = (record, &mut self.writer) {
-                        writer.append_to_new(&record);
-                    }
-                }
-                Err(error) => conversion.fail(error),
-            },
+            Stage::Converting { missed: before, .. } => before.push_back(missed()),
+            Stage::Writing { behind, .. } if !behind.is_empty() => behind.push_back(missed()),
+            Stage::Writing { .. } => self.mirror_now(changes, wall, comment),
         }
+    }
+
+    fn mirror_now(&mut self, changes: &Changes, wall: WallTime, comment: &str) {
+        let Some(conversion) = &mut self.conversion else {
+            return;
+        };
+        let Stage::Writing { db, .. } = &mut conversion.stage else {
+            return;
+        };
+        match conversion.converter.follow(db, changes) {
+            Ok(changes) => {
+                let schema = conversion.converter.schema();
+                let record = transaction_record(schema, &changes, wall, comment, self.differences);
+                if let (Some(record), Some(writer)) = (record, &mut self.writer) {
+                    writer.append_to_new(&record);
+                }
+            }
+            Err(error) => conversion.fail(error),
+        }
+    }
+
+    /// Does some of the commits that are still to be done to the converted database.  True if
+    /// there are more.
+    fn catch_up(&mut self) -> bool {
+        let stage = self.conversion.as_ref().map(|c| &c.stage);
+        let Some(Stage::Writing {
+            behind, written, ..
+        }) = stage
+        else {
+            return false;
+        };
+        let count = match written {
+            Some(_) if behind.len() <= REST => REST,
+            _ => CATCH_UP.max(behind.len() / PART),
+        };
+        for _ in 0..count {
+            let stage = self.conversion.as_mut().map(|c| &mut c.stage);
+            let Some(Stage::Writing { behind, .. }) = stage else {
+                return false;
+            };
+            let Some(missed) = behind.pop_front() else {
+                return false;
+            };
+            self.mirror_now(&missed.changes, missed.wall, &missed.comment);
+        }
+        let stage = self.conversion.as_ref().map(|c| &c.stage);
+        matches!(stage, Some(Stage::Writing { behind, .. }) if !behind.is_empty())
     }
 }
 
@@ -158,7 +207,7 @@ impl Server {
             converter,
             stage: Stage::Converting {
                 rows,
-                missed: Vec::new(),
+                missed: VecDeque::new(),
             },
             failed: None,
         }));
@@ -178,6 +227,13 @@ impl Server {
             self.give_conversion_up(name, &error);
             return;
         }
+        if served.catch_up() {
+            (self.wake)();
+            return;
+        }
+        let Some(conversion) = &mut served.conversion else {
+            return;
+        };
         match &mut conversion.stage {
             Stage::Converting { rows, .. } => match rows.try_recv() {
                 Ok(Ok((db, snapshot))) => self.write_converted(now, name, db, snapshot, wall),
@@ -220,20 +276,17 @@ impl Server {
             None => Ticket(0),
         };
         let written = served.writer.is_none().then_some(Ok(()));
-        let stage = Stage::Writing {
+        let behind = match &mut conversion.stage {
+            Stage::Converting { missed, .. } => std::mem::take(missed),
+            Stage::Writing { .. } => VecDeque::new(),
+        };
+        conversion.stage = Stage::Writing {
             db,
+            behind,
             ticket,
             written,
         };
-        let before = std::mem::replace(&mut conversion.stage, stage);
-        if let Stage::Converting { missed, .. } = before {
-            for commit in missed {
-                served.mirror(&commit.changes, commit.wall, &commit.comment);
-            }
-        }
-        if served.writer.is_none() {
-            self.run_conversion(now, name);
-        }
+        self.run_conversion(now, name);
     }
 
     /// Puts a converted database, whose file is written, in the place of the old one.
