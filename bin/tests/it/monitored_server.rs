@@ -54,16 +54,28 @@ fn what_was_set_up_at_run_time_outlives_a_crash() {
     ask(&["ovsdb-server/remove-db", "one"]);
     ask(&["ovsdb-server/add-remote", "punix:third"]);
     ask(&["ovsdb-server/remove-remote", "punix:first"]);
+    ask(&["ovsdb-server/add-db", "relay:far:unix:nowhere"]);
+    ask(&["ovsdb-server/set-active-ovsdb-server", "unix:elsewhere"]);
+    ask(&["ovsdb-server/set-sync-exclude-tables", "two:t"]);
+    ask(&["ovsdb-server/connect-active-ovsdb-server"]);
     let setup = || {
-        (
-            ask(&["ovsdb-server/list-dbs"]),
-            ask(&["ovsdb-server/list-remotes"]),
-        )
+        [
+            "ovsdb-server/list-dbs",
+            "ovsdb-server/list-remotes",
+            "ovsdb-server/sync-status",
+            "ovsdb-server/get-active-ovsdb-server",
+            "ovsdb-server/get-sync-exclude-tables",
+        ]
+        .map(|command| ask(&[command]))
     };
-    let wanted = (
-        "_Server\nthree\ntwo\n".to_owned(),
-        "punix:second\npunix:third\n".to_owned(),
-    );
+    let wanted = [
+        "_Server\nfar\nthree\ntwo\n",
+        "punix:second\npunix:third\n",
+        "database: three\nstate: backup\nconnecting: unix:elsewhere\n\
+         database: two\nstate: backup\nconnecting: unix:elsewhere\n",
+        "unix:elsewhere\n",
+        "two:t\n",
+    ];
     assert_eq!(setup(), wanted);
 
     let first = pid(&scratch);
