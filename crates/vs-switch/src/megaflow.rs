@@ -133,8 +133,11 @@ impl Megaflows {
     fn candidates(&self, changes: &ViewChanges) -> Option<Vec<Ufid>> {
         let rules = changes.rules_only()?;
         let mut index = self.index();
-        // Finding flows by rule must not cost more than looking at each.
         let flows = self.len();
+        if flows == 0 {
+            return Some(Vec::new());
+        }
+        // Finding flows by rule must not cost more than looking at each.
         if rules.len() * index.masks() > flows.saturating_mul(4) + 64 {
             return None;
         }
