@@ -40,10 +40,11 @@ const COMPACT_GROWTH: u64 = 2;
 /// ... and that is this long ago.
 const COMPACT_MIN_TIME: std::time::Duration = std::time::Duration::from_secs(600);
 
-/// A commit that takes so long was held up by the disk, ...
-const LONG_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+/// A commit that takes so long was held up by the disk (a busy processor may take a tenth of
+/// it), ...
+const LONG_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 /// ... which may do it again for so long.
-const SLOW_DISK: std::time::Duration = std::time::Duration::from_secs(60);
+const SLOW_DISK: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// A database that is served.
 #[derive(Debug)]

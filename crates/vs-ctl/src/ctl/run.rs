@@ -580,16 +580,14 @@ impl<T: Tool> Runner<'_, '_, T> {
 /// The comment that tells in the database's log who made the change.
 fn called_as(program: &str, args: &[String], tells_caller: bool) -> String {
     let args = escaped(args);
-    let parent = rustix::process::getppid()
-        .filter(|_| tells_caller)
-        .map(|pid| format!("/proc/{}/comm", pid.as_raw_nonzero()))
-        .and_then(|file| std::fs::read_to_string(file).ok());
-    match parent.as_deref().map(str::trim) {
-        Some(parent) if !parent.is_empty() => {
-            format!("{program} (invoked by {parent}): {args}")
-        }
-        _ => format!("{program}: {args}"),
-    }
+    let parent = rustix::process::getppid().filter(|_| tells_caller);
+    let Some(parent) = parent.map(|pid| pid.as_raw_nonzero()) else {
+        return format!("{program}: {args}");
+    };
+    let line = std::fs::read(format!("/proc/{parent}/cmdline")).unwrap_or_default();
+    let word = line.split(|byte| *byte == 0 || *byte == b'\n').next();
+    let word = String::from_utf8_lossy(word.unwrap_or_default());
+    format!("{program} (invoked by {word} (pid {parent})): {args}")
 }
 
 /// The words of a command line, with quotes around those that a reader could misread.

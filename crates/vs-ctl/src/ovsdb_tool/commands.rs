@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use db_engine::disk::{FileDisk, lock, replace_file};
 use db_engine::log_file::Word;
-use db_engine::{Context, Disk, Outcome, log_file, store, transaction_record, writer};
+use db_engine::{Context, Disk, Identity, Outcome, log_file, store, transaction_record, writer};
 use db_model::{DatabaseSchema, Error, UuidSource};
 use json::Json;
 
@@ -211,7 +211,7 @@ pub(super) fn query(env: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
     let (path, shown) = db_of_transaction(call);
     let mut stored = store::read(&path, &shown, uuids()?).map_err(text)?;
     let transaction = parse_transaction(call)?;
-    let (reply, _) = execute(&mut stored.db, &transaction)?;
+    let (reply, _) = execute(&mut stored.db, &transaction, call)?;
     env.print(format!("{reply}\n"));
     Ok(Exit::SUCCESS)
 }
@@ -223,7 +223,7 @@ pub(super) fn transact(env: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
         log::warn!(target: "ovsdb_file", "{fault}");
     }
     let transaction = parse_transaction(call)?;
-    let (reply, committed) = execute(&mut stored.db, &transaction)?;
+    let (reply, committed) = execute(&mut stored.db, &transaction, call)?;
     let record = committed.and_then(|committed| {
         let date = call.settings.clock.wall();
         let schema = stored.db.schema();
@@ -241,8 +241,14 @@ pub(super) fn transact(env: &mut Env<'_>, call: &Call<'_>) -> Outcomes {
 fn execute(
     db: &mut db_engine::Database,
     transaction: &Json,
+    call: &Call<'_>,
 ) -> Result<(Json, Option<db_engine::Committed>), String> {
-    let context = Context::local(&|_| false);
+    let identity = Identity {
+        role: &call.settings.role,
+        id: None,
+    };
+    let mut context = Context::local(&|_| false);
+    context.identity = Some(&identity).filter(|identity| identity.is_restricted());
     match db.execute(transaction, &context) {
         Outcome::Done(reply, committed) => Ok((reply, committed)),
         Outcome::Wait(_) | Outcome::Forward => {

@@ -14,6 +14,8 @@ pub(super) struct Settings {
     pub(super) cid: Option<Uuid>,
     /// The election timer of a new cluster in milliseconds; 0 for the usual one.
     pub(super) election_timer: u64,
+    /// The role that restricts transactions; empty for none.
+    pub(super) role: String,
     /// The clock, for dates.
     pub(super) clock: Clock,
     pub(super) operands: Vec<String>,
@@ -32,7 +34,7 @@ enum Id {
     More,
     Cluster,
     ElectionTimer,
-    Unsupported(&'static str),
+    Role,
     Help,
     Version,
     Options,
@@ -46,7 +48,7 @@ pub(super) fn parse(program: &str, args: &[String], dirs: &Dirs) -> Result<Setti
     logger.bind_thread("");
     let mut table = vec![
         Opt::flag("more", Some('m'), Id::More),
-        Opt::required("rbac-role", None, Id::Unsupported("rbac-role")),
+        Opt::required("rbac-role", None, Id::Role),
         Opt::required("cid", None, Id::Cluster),
         Opt::required("election-timer", None, Id::ElectionTimer),
         Opt::flag("help", Some('h'), Id::Help),
@@ -55,6 +57,7 @@ pub(super) fn parse(program: &str, args: &[String], dirs: &Dirs) -> Result<Setti
     ];
     table.extend(LOG_OPTIONS.map(|opt| opt.map(Id::Log)));
     let mut more = 0;
+    let mut role = String::new();
     let (mut cid, mut election_timer) = (None, 0);
     let mut pass = Getopt::new(args, &table, Order::Permute);
     loop {
@@ -78,9 +81,7 @@ pub(super) fn parse(program: &str, args: &[String], dirs: &Dirs) -> Result<Setti
                 db_raft::check_election_timer(election_timer)
                     .map_err(|error| Early::Fail(error.to_string()))?;
             }
-            Id::Unsupported(name) => {
-                return Err(Early::Fail(format!("--{name} is not supported yet")));
-            }
+            Id::Role => role = value.unwrap_or_default().to_owned(),
             Id::Help => return Err(Early::Print(usage(program, dirs))),
             Id::Version => return Err(Early::Print(version_text(program) + "\n")),
             Id::Options => {
@@ -95,6 +96,7 @@ pub(super) fn parse(program: &str, args: &[String], dirs: &Dirs) -> Result<Setti
         more,
         cid,
         election_timer,
+        role,
         clock,
         operands: pass.into_operands(),
     })
@@ -136,6 +138,7 @@ pub(super) fn usage(program: &str, dirs: &Dirs) -> String {
          The default SCHEMA is {}.\n{}\n\
          Other options:\n  \
          -m, --more                  increase show-log verbosity\n  \
+         --rbac-role=ROLE            RBAC role for transact and query commands\n  \
          -h, --help                  display this help message\n  \
          -V, --version               display version information\n",
         db.display(),

@@ -2,6 +2,7 @@
 
 mod cluster_files;
 mod ovsdb_client;
+mod roles;
 mod server;
 mod vsctl;
 mod vtep_ctl;

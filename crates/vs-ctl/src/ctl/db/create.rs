@@ -70,6 +70,9 @@ pub(super) fn prepare_destroy<T: Schema>(
     if all && cmd.args().len() > 1 {
         return Err("--all and records argument should not be specified together".to_owned());
     }
+    if all && cmd.has("--if-exists") {
+        return Err("--all and --if-exists should not be specified together".to_owned());
+    }
     if !all && cmd.args().len() < 2 {
         log::warn!(
             target: "db_ctl_base",

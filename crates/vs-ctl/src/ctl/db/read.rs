@@ -31,6 +31,14 @@ pub(super) fn get<T: Schema>(context: &mut Context<'_, T>, cmd: &Cmd<T>) -> Done
     let Some(row) = row_arg(context, table, cmd)? else {
         return Ok(());
     };
+    // It makes sense in a script, which wants to know that the row is there.
+    if !cmd.has("--id") && cmd.args().len() < 3 && rustix::termios::isatty(rustix::stdio::stdout())
+    {
+        log::warn!(
+            target: "db_ctl_base",
+            "\"get\" command without row arguments or \"--id\" is possibly erroneous"
+        );
+    }
     if let Some(name) = cmd.option("--id") {
         context.symbols.name_row(name, row)?;
     }
