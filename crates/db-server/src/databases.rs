@@ -318,6 +318,7 @@ impl Server {
                 converts: true,
             };
             self.attempt(now, name, waiting);
+            self.end_batch(name);
             return Ok(Json::Null);
         }
         if self.is_large(name) {

@@ -215,7 +215,9 @@ impl Server {
         self.dbs.values().any(|served| {
             let mut waiting = served.waiting.iter();
             let is_it = |forwarded: &Forwarded| forwarded.client == client && forwarded.id == *id;
+            let part = served.cluster.as_deref();
             waiting.any(|waiting| waiting.client == client && waiting.id == *id)
+                || part.is_some_and(|part| part.is_under_way(client, id))
                 || served.relay().is_some_and(|relay| {
                     relay.queued.iter().any(is_it) || relay.sent.values().any(is_it)
                 })

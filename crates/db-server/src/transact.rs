@@ -36,6 +36,7 @@ impl Server {
             converts: false,
         };
         self.attempt(now, name, waiting);
+        self.end_batch(name);
         self.run_waiting(name, now);
     }
 
@@ -113,6 +114,7 @@ impl Server {
             for waiting in again {
                 self.attempt(now, name, waiting);
             }
+            self.end_batch(name);
         }
     }
 

@@ -16,7 +16,7 @@ use db_raft::record::Header;
 use db_raft::{Command, Raft};
 use json::Json;
 
-use super::transact::{Answered, InFlight};
+use super::transact::{Answered, Batch, InFlight};
 use super::writer::ClusterWriter;
 use super::{Standing, standing};
 use crate::served::Wake;
@@ -89,6 +89,8 @@ pub(crate) struct Part {
     recover_at: Option<Instant>,
     /// The id of the last data that the database has taken: what comes next follows it.
     pub(super) eid: Uuid,
+    /// Transactions that are executed at present.
+    pub(super) batch: Batch,
     /// What is on its way into the log.
     pub(super) in_flight: BTreeMap<Command, InFlight>,
     /// Answers that wait until the database has taken the log up to an index.
@@ -135,6 +137,7 @@ impl Part {
             random,
             recover_at: None,
             eid: Uuid::nil(),
+            batch: Batch::default(),
             in_flight: BTreeMap::new(),
             answered: Vec::new(),
             outbox: VecDeque::new(),

@@ -7,12 +7,16 @@ use base::Instant;
 use db_engine::{Changes, Context, Database, Identity, Outcome, transaction_record};
 use db_model::Uuid;
 use db_raft::message::Status;
-use db_raft::{Command, Data, Proposed};
+use db_raft::{Command, Data, Proposed, Raft};
 use io::jsonrpc::Message;
 use json::Json;
 
+use crate::cluster::Part;
 use crate::served::Waiting;
-use crate::server::Server;
+use crate::server::{ClientId, Server};
+
+/// A client that there is not: whoever has gone or does not want to wait.
+const NOBODY: ClientId = ClientId(u64::MAX);
 
 /// A request whose data are on their way into the log.
 #[derive(Debug)]
@@ -54,11 +58,69 @@ pub(super) struct Proposal {
     pub(super) converted: Option<Database>,
 }
 
+/// Most transactions that are proposed in a row.
+const MAX_BATCH: usize = 500;
+
+/// Transactions that are executed one upon the other and proposed in a row, before the first is
+/// committed.  Nobody is answered meanwhile, and in the end all changes are taken back.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    changes: Vec<Changes>,
+    /// The id of the last one's data.
+    last: Uuid,
+    /// Whether nothing more comes into it.
+    closed: bool,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Whether another transaction may be executed now; `eid` is the id of the last data that
+    /// the database has taken.
+    fn is_open(&self, raft: &Raft, eid: Uuid) -> bool {
+        if self.is_empty() {
+            !self.closed && raft.may_follow(eid)
+        } else {
+            !self.closed && self.changes.len() < MAX_BATCH
+        }
+    }
+
+    /// The id of the data that the next one follows.
+    fn last(&self, eid: Uuid) -> Uuid {
+        if self.is_empty() { eid } else { self.last }
+    }
+
+    fn add(&mut self, eid: Uuid, changes: Changes) {
+        self.changes.push(changes);
+        self.last = eid;
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+    }
+
+    fn take(&mut self) -> Vec<Changes> {
+        self.closed = false;
+        std::mem::take(&mut self.changes)
+    }
+}
+
 /// A request that is committed, but not applied yet.
 #[derive(Debug)]
 pub(crate) struct Answered {
     index: u64,
     pub(super) flight: InFlight,
+}
+
+impl Part {
+    /// Whether a client's request `id` is on its way into the log.
+    pub(crate) fn is_under_way(&self, client: ClientId, id: &Json) -> bool {
+        let answered = self.answered.iter().map(|answered| &answered.flight);
+        let mut flights = self.in_flight.values().chain(answered);
+        flights.any(|flight| flight.waiting.client == client && flight.waiting.id == *id)
+    }
 }
 
 impl Server {
@@ -79,7 +141,7 @@ impl Server {
         };
         let mut waiting = waiting;
         waiting.until = Instant::MAX;
-        if !part.raft.may_follow(part.eid) {
+        if !part.batch.is_open(&part.raft, part.eid) {
             // Something comes first, and may change what it sees.
             served.waiting.push(waiting);
             return;
@@ -109,11 +171,15 @@ impl Server {
             Outcome::Done(result, committed) => (result, committed),
         };
         let Some(committed) = committed.filter(|committed| !committed.changes.is_empty()) else {
-            self.send(client, None, Message::reply(result, waiting.id));
+            if part.batch.is_empty() {
+                self.send(client, None, Message::reply(result, waiting.id));
+            } else {
+                // What it has seen is not committed.
+                part.batch.close();
+                served.waiting.push(waiting);
+            }
             return;
         };
-        // It is not committed before the cluster says so.
-        served.db.apply(&committed.changes.reversed());
         let record = transaction_record(
             served.db.schema(),
             &committed.changes,
@@ -122,6 +188,7 @@ impl Server {
             served.differences,
         );
         if let Some(fault) = &part.fault {
+            served.db.apply(&committed.changes.reversed());
             if let Json::Array(results) = &mut result {
                 results.push(fault.to_json());
             }
@@ -149,9 +216,12 @@ impl Server {
         let Some(part) = &mut served.cluster else {
             return;
         };
-        let prereq = part.eid;
+        let prereq = part.batch.last(part.eid);
         match part.raft.propose(now, proposal.data, prereq) {
             Proposed::Pending { command, eid } => {
+                if let Some(changes) = &proposal.changes {
+                    part.batch.add(eid, changes.clone());
+                }
                 let flight = InFlight {
                     eid,
                     prereq,
@@ -164,9 +234,27 @@ impl Server {
             }
             Proposed::Refused(status) => {
                 log::debug!(target: "transaction", "cluster error: {}", status.name());
+                if let Some(changes) = &proposal.changes {
+                    served.db.apply(&changes.reversed());
+                }
+                part.batch.close();
                 part.retry_later(now);
                 served.waiting.push(waiting);
             }
+        }
+    }
+
+    /// Takes back what transactions in a row have changed: it is not committed before the
+    /// cluster says so.
+    pub(crate) fn end_batch(&mut self, name: &str) {
+        let Some(served) = self.dbs.get_mut(name) else {
+            return;
+        };
+        let Some(part) = &mut served.cluster else {
+            return;
+        };
+        for changes in part.batch.take().iter().rev() {
+            served.db.apply(&changes.reversed());
         }
     }
 
@@ -226,7 +314,7 @@ impl Server {
 
     /// Forgets the client's request `id` that is on its way into the log: it may be committed
     /// or not.  False if there is none.
-    pub(crate) fn forget_in_flight(&mut self, client: crate::server::ClientId, id: &Json) -> bool {
+    pub(crate) fn forget_in_flight(&mut self, client: ClientId, id: &Json) -> bool {
         let is_it = |f: &InFlight| f.waiting.client == client && f.waiting.id == *id;
         for served in self.dbs.values_mut() {
             let Some(part) = &mut served.cluster else {
@@ -239,7 +327,7 @@ impl Server {
                 .map(|answered| &mut answered.flight);
             if let Some(flight) = flights.chain(answered).find(|flight| is_it(flight)) {
                 // Nobody is answered under a number that no client has.
-                flight.waiting.client = crate::server::ClientId(u64::MAX);
+                flight.waiting.client = NOBODY;
                 return true;
             }
         }
@@ -259,10 +347,7 @@ impl Server {
             .iter_mut()
             .map(|answered| &mut answered.flight);
         for flight in flights.chain(answered).filter(|f| !f.waiting.converts) {
-            let client = std::mem::replace(
-                &mut flight.waiting.client,
-                crate::server::ClientId(u64::MAX),
-            );
+            let client = std::mem::replace(&mut flight.waiting.client, NOBODY);
             canceled.push((client, flight.waiting.id.clone()));
         }
         for (client, id) in canceled {

@@ -48,11 +48,24 @@ impl Clustered {
     /// What clients get once all is in the file.
     fn written(&mut self) -> Vec<String> {
         let now = self.bench.clock.now();
-        self.bench
-            .server
-            .drain_clusters(now)
-            .expect("nothing fails");
+        let server = &mut self.bench.server;
+        // What waits for something else comes after that.
+        for _ in 0..10 {
+            server.run(now);
+            server.drain_clusters(now).expect("nothing fails");
+        }
         self.bench.outputs()
+    }
+
+    /// A transaction under an id of its own.
+    fn transact(&mut self, client: ClientId, id: i64, params: &str) {
+        let message = Message::Request {
+            method: "transact".into(),
+            params: json::parse(params.as_bytes()).expect("valid"),
+            id: id.into(),
+        };
+        let now = self.bench.clock.now();
+        self.bench.server.handle_message(now, client, message);
     }
 
     fn select(&mut self) -> String {
@@ -111,6 +124,70 @@ fn constraints_hold_between_transactions_in_a_row() {
         cluster.bench.outputs(),
         [r#"1 {"error":null,"id":"transact","result":[{"count":1}]}"#]
     );
+}
+
+#[test]
+fn transactions_in_a_row_are_answered_in_order_and_truly() {
+    let mut cluster = Clustered::new();
+    // The first goes ahead; the others come behind it, one upon the other.
+    for (id, (client, n)) in (0..).zip([(A, 1), (B, 2), (A, 3), (B, 3), (A, 4)]) {
+        cluster.transact(client, id, &insert(n));
+    }
+    let select = r#"["d",{"op":"select","table":"t","where":[],"columns":["n"]}]"#;
+    cluster.transact(B, 9, select);
+    cluster.transact(B, 9, select);
+    let mut lines = cluster.written();
+    let twice = lines.extract_if(.., |line| line.contains("duplicate request ID"));
+    assert_eq!(twice.count(), 1);
+    let good = |line: &String| line.contains(r#""result":[{"uuid":"#);
+    let of = |client: &str| {
+        lines
+            .iter()
+            .filter(|line| line.starts_with(client))
+            .collect()
+    };
+    let (a, b): (Vec<&String>, Vec<&String>) = (of("1 "), of("2 "));
+    assert!(a.len() == 3 && a.iter().all(|line| good(line)), "{a:?}");
+    assert!(b.len() == 3 && good(b[0]), "{b:?}");
+    assert!(b[1].contains("constraint violation"), "{b:?}");
+    assert_eq!(b[2].matches(r#"{"n":"#).count(), 4, "{b:?}");
+}
+
+#[test]
+fn many_transactions_at_once_leave_what_they_leave_one_by_one() {
+    let mut cluster = Clustered::new();
+    let mut model = BTreeSet::new();
+    let mut random = 0x9e37_79b9_u64;
+    for round in 0..40 {
+        let mut expected = Vec::new();
+        for id in 0..8 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let n = i64::from((random >> 33) as u8 % 16);
+            if random >> 63 == 0 {
+                cluster.transact(A, id, &insert(n));
+                expected.push(if model.insert(n) {
+                    "uuid"
+                } else {
+                    "constraint violation"
+                });
+            } else {
+                let delete = r#"["d",{"op":"delete","table":"t","where":[["n","==",N]]}]"#;
+                let delete = delete.replace('N', &n.to_string());
+                cluster.transact(A, id, &delete);
+                let count = usize::from(model.remove(&n));
+                expected.push(["\"count\":0", "\"count\":1"][count]);
+            }
+        }
+        let lines: Vec<String> = (0..8).flat_map(|_| cluster.written()).collect();
+        assert_eq!(lines.len(), expected.len(), "{lines:?}");
+        for (line, expected) in lines.iter().zip(expected) {
+            assert!(line.contains(expected), "{round}: {expected}: {lines:?}");
+        }
+    }
+    let rows = cluster.select();
+    assert_eq!(rows.matches(r#"{"n":"#).count(), model.len(), "{rows}");
 }
 
 #[test]
