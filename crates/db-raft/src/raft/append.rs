@@ -84,13 +84,21 @@ impl Raft {
         for peer in all {
             self.send_append(peer, 0, Some("heartbeat"));
         }
-        // Those who wait for a command hear that it is being seen to.
+        if self.now >= self.reassure_at {
+            self.reassure();
+        }
+        self.reset_ping_timer();
+    }
+
+    /// Those who wait for a command hear that it is being seen to.  That is a message for each of
+    /// them: not at each commit.
+    fn reassure(&mut self) {
+        self.reassure_at = self.now + self.ping_interval();
         let waiting = self.commands.values();
         let waiting = waiting.filter_map(|c| c.relayed_for.map(|sid| (sid, c.eid)));
         for (sid, eid) in waiting.collect::<Vec<_>>() {
             self.send_execute_reply(sid, eid, Status::Incomplete, 0);
         }
-        self.reset_ping_timer();
     }
 
     fn send_append_reply(

@@ -21,8 +21,12 @@ impl Raft {
         self.election_timeout = self.now + Duration::from_millis(millis);
     }
 
+    pub(super) const fn ping_interval(&self) -> Duration {
+        Duration::from_millis(self.election_timer / 3)
+    }
+
     pub(super) fn reset_ping_timer(&mut self) {
-        self.ping_timeout = self.now + Duration::from_millis(self.election_timer / 3);
+        self.ping_timeout = self.now + self.ping_interval();
     }
 
     /// The time is up: a leader sees whether it is followed, others elect.

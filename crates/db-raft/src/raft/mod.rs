@@ -192,6 +192,8 @@ pub struct Raft {
     commands: BTreeMap<Command, Pending>,
     last_command: u64,
     ping_timeout: Instant,
+    /// When those who wait for a command may hear of it again.
+    reassure_at: Instant,
 
     /// Number of connections to each server.
     links: BTreeMap<Uuid, u32>,
@@ -256,6 +258,7 @@ impl Raft {
             commands: BTreeMap::new(),
             last_command: 0,
             ping_timeout: Instant::MAX,
+            reassure_at: Instant::ZERO,
             links: BTreeMap::new(),
             disconnections: 0,
             outputs: VecDeque::new(),
