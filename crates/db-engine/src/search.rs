@@ -18,10 +18,10 @@ const MIN_ROWS: usize = 256;
 const MAX_INDEXES: usize = 4;
 
 /// An index is made when searches for the column have looked at so many times the table's
-/// rows, ...
-const SCANS: usize = 2;
+/// rows: at the second search.  Making it costs little more than looking once more.
+const SCANS: usize = 1;
 
-/// ... and dropped when it was changed so many times for each of its rows since it was used.
+/// It is dropped when it was changed so many times for each of its rows since it was used.
 const IDLE_CHANGES: usize = 4;
 
 /// With fewer values in a column, rows are found as well by looking.
