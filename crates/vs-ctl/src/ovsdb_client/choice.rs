@@ -37,7 +37,13 @@ fn rows<'a>(result: &'a Json, server: &str, database: &str) -> &'a [Json] {
         return &[];
     };
     match first.get("rows").and_then(Json::as_array) {
-        Some(rows) => rows,
+        Some(rows) => {
+            for _ in rows.iter().filter(|row| row.as_object().is_none()) {
+                log::warn!(target: "ovsdb_client",
+                    "{server}: bad row in  _Server reply for {database}");
+            }
+            rows
+        }
         None => {
             log::warn!(target: "ovsdb_client",
                 "{server}: missing \"rows\" member in  _Server reply for {database}");
@@ -144,7 +150,15 @@ mod tests {
 
     #[test]
     fn replies_that_make_no_sense() {
-        for text in ["{}", "[]", "[1]", r#"[{"error":"x"}]"#, r#"[{"rows":1}]"#] {
+        let bad_row = r#"[{"rows":[1]}]"#;
+        for text in [
+            "{}",
+            "[]",
+            "[1]",
+            r#"[{"error":"x"}]"#,
+            r#"[{"rows":1}]"#,
+            bad_row,
+        ] {
             let reply = json::parse(text.as_bytes()).expect("valid JSON");
             let rows = rows(&reply, "unix:a", "D");
             assert!(!suits(rows, None, false), "{text}");
