@@ -25,6 +25,36 @@ fn servers_join_and_take_writes() {
 }
 
 #[test]
+fn what_follows_something_uncommitted_is_taken() {
+    for number in 0..3 {
+        let mut world = cluster(12, 3);
+        let mut last = world.propose(number).expect("accepted");
+        for _ in 1..100 {
+            world.pass(2);
+            last = world.propose_after(number, last).expect("accepted");
+        }
+        world.pass(100);
+        assert_eq!(world.checks.successes, 100);
+        // All that takes less than a ping interval.
+        assert!(world.reassured <= 5, "{}", world.reassured);
+    }
+}
+
+#[test]
+fn who_waits_for_a_command_hears_of_it() {
+    let mut world = cluster(13, 5);
+    let leader = world.leaders()[0];
+    for number in 2..5 {
+        world.crash((leader + number) % 5, false);
+    }
+    let by = (leader + 1) % 5;
+    assert!(world.propose(by).is_some());
+    // It cannot be committed, and the leader does not know why yet.
+    world.pass(800);
+    assert!((1..=3).contains(&world.reassured), "{}", world.reassured);
+}
+
+#[test]
 fn a_late_server_is_sent_the_snapshot() {
     let mut world = cluster(3, 3);
     let now = world.now;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use base::Instant;
 use db_model::{Uuid, UuidSource};
-use db_raft::message::{Body, Message};
+use db_raft::message::{Body, Message, Status};
 use db_raft::record::{create_cluster, join_cluster};
 use db_raft::{Data, Output, Proposed};
 
@@ -81,6 +81,8 @@ pub(crate) struct World {
     events: BTreeMap<(Instant, u64), Event>,
     sequence: u64,
     next_value: u64,
+    /// Times that a server was told to go on waiting for a command.
+    pub(crate) reassured: u64,
     pub(crate) seed: u64,
 }
 
@@ -102,6 +104,7 @@ impl World {
             events: BTreeMap::new(),
             sequence: 0,
             next_value: 0,
+            reassured: 0,
             seed,
         };
         this.start(0);
@@ -228,6 +231,9 @@ impl World {
         let Some(raft) = &self.nodes[from].raft else {
             return;
         };
+        if let Body::ExecuteReply { status, .. } = &message.body {
+            self.reassured += u64::from(*status == Status::Incomplete);
+        }
         let method = message.body.method();
         let params = message.to_params(raft.cid(), raft.sid());
         let text = json::Json::Array(params).to_string();
@@ -411,15 +417,29 @@ impl World {
 
     /// A client of a server wants something in the database.  Returns its id, if it goes on.
     pub(crate) fn propose(&mut self, number: usize) -> Option<Uuid> {
+        let node = &self.nodes[number];
+        let prereq = node.last_eid;
+        if !node.raft.as_ref()?.may_follow(prereq) {
+            return None;
+        }
+        self.propose_after(number, prereq)
+    }
+
+    /// Clients of a server want things in the database, each following the one before.
+    pub(crate) fn propose_in_row(&mut self, number: usize, count: u64) {
+        let mut last = self.propose(number);
+        for _ in 1..count {
+            last = last.and_then(|last| self.propose_after(number, last));
+        }
+    }
+
+    /// The same as [`World::propose`], following the data `prereq`.
+    pub(crate) fn propose_after(&mut self, number: usize, prereq: Uuid) -> Option<Uuid> {
         let now = self.now;
         let value = self.next_value;
         self.next_value += 1;
         let node = &mut self.nodes[number];
-        let prereq = node.last_eid;
         let raft = node.raft.as_mut()?;
-        if !raft.may_follow(prereq) {
-            return None;
-        }
         let data = Data::from_text(format!(r#"[null,{{"value":{value}}}]"#));
         let proposed = raft.propose(now, data, prereq);
         let mut eid = None;

@@ -108,7 +108,8 @@ fn history(seed: u64) -> u64 {
         for _ in 0..4 {
             world.pass(millis / 4);
             let number = world.dice.below(world.nodes.len() as u64) as usize;
-            world.propose(number);
+            let count = [1, 1, 5][world.dice.below(3) as usize];
+            world.propose_in_row(number, count);
         }
         mishap(&mut world);
     }
