@@ -31,11 +31,19 @@ impl Raft {
 
     /// The time is up: a leader sees whether it is followed, others elect.
     pub(super) fn election_is_due(&mut self) {
-        if self.role != Role::Leader {
+        if self.role == Role::Leader {
+            self.see_who_follows();
+        } else {
             let is_prevote = self.servers.len() > 1;
             self.start_election(is_prevote, false);
-            return;
         }
+        // Who is being removed cannot be elected, and must not try again at once for that.
+        if self.election_timeout <= self.now {
+            self.reset_election_timer();
+        }
+    }
+
+    fn see_who_follows(&mut self) {
         // A leader that is cut off must let its clients go elsewhere (section 6.2).
         let replied = self.servers.values().filter(|s| s.replied).count();
         log::debug!(target: "raft", "{replied} out of {} servers replied", self.servers.len());

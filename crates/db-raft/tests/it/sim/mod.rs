@@ -339,6 +339,12 @@ impl World {
             let now = self.now;
             if let Some(raft) = &mut self.nodes[timer.1].raft {
                 raft.run(now);
+                let next = raft.next_deadline();
+                assert!(
+                    next > now,
+                    "seed {}: nothing becomes of a deadline",
+                    self.seed
+                );
             }
             self.settle(timer.1);
         }
