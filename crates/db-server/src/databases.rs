@@ -6,12 +6,12 @@ use std::sync::Arc;
 use base::Instant;
 use db_engine::log_file::Word;
 use db_engine::writer::Writer;
-use db_engine::{Database, Disk, Identity, store};
+use db_engine::{Database, Disk, store};
 use db_model::{DatabaseSchema, Error, Result};
 use json::Json;
 
 use crate::served::{Served, Waiting};
-use crate::server::{ClientId, Server};
+use crate::server::{Client, ClientId, Server};
 use crate::server_db;
 
 impl Server {
@@ -274,13 +274,7 @@ impl Server {
         params: &Json,
         id: &Json,
     ) -> Result<Json> {
-        let state = self.clients.get(&client);
-        let role = state.and_then(|state| state.role.as_deref()).unwrap_or("");
-        if !role.is_empty() {
-            let identity = Identity {
-                role,
-                id: state.and_then(|state| state.id.as_deref()),
-            };
+        if let Some(identity) = self.clients.get(&client).and_then(Client::identity) {
             let what = format!(
                 "\"convert\" of database {name} (only the root role may convert databases)"
             );

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use base::{Clock, Instant, WallTime};
+use db_engine::Identity;
 use db_engine::monitor::{MonitorId, Version};
 use db_engine::writer::{Report, Ticket, Writer};
 use db_model::{Uuid, UuidSource};
@@ -77,6 +78,15 @@ pub(crate) struct Client {
     pub(crate) id: Option<String>,
     /// What log lines call it.
     pub(crate) name: String,
+}
+
+impl Client {
+    /// Who it is to the rules of access, if a role restricts it.
+    pub(crate) fn identity(&self) -> Option<Identity<'_>> {
+        let role = self.role.as_deref().filter(|role| !role.is_empty())?;
+        let id = self.id.as_deref();
+        Some(Identity { role, id })
+    }
 }
 
 /// What is known of a client when it connects.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use base::Instant;
-use db_engine::{Committed, Context, Identity, Outcome, Transaction};
+use db_engine::{Committed, Context, Outcome, Transaction};
 use db_model::Error;
 use io::jsonrpc::Message;
 use json::Json;
 
 use crate::served::Waiting;
-use crate::server::{ClientId, Otherwise, Server};
+use crate::server::{Client, ClientId, Otherwise, Server};
 use crate::upstream::{Forwarded, Upstream};
 
 impl Server {
@@ -53,12 +53,7 @@ impl Server {
             return;
         };
         let locks = &self.locks;
-        let state = self.clients.get(&client);
-        let role = state.and_then(|state| state.role.as_deref());
-        let identity = role.map(|role| Identity {
-            role,
-            id: state.and_then(|state| state.id.as_deref()),
-        });
+        let identity = self.clients.get(&client).and_then(Client::identity);
         let relay = served.upstream.as_ref().and_then(Upstream::as_relay);
         let context = Context {
             now,

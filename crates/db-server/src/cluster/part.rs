@@ -219,16 +219,20 @@ impl Part {
         }
     }
 
-    /// The changes of this server's own data, if they are these and not committed before.
-    pub(super) fn take_changes(&mut self, eid: Uuid) -> Option<Changes> {
-        let present = self.eid;
+    /// This server's own data of an id, on their way into the log or waiting to be applied.
+    fn flight(&mut self, eid: Uuid) -> Option<&mut InFlight> {
         let flying = self.in_flight.values_mut();
         let answered = self
             .answered
             .iter_mut()
             .map(|answered| &mut answered.flight);
-        let flight = flying.chain(answered).find(|flight| flight.eid == eid)?;
-        flight.take_changes(present)
+        flying.chain(answered).find(|flight| flight.eid == eid)
+    }
+
+    /// The changes of this server's own data, if they are these and not committed before.
+    pub(super) fn take_changes(&mut self, eid: Uuid) -> Option<Changes> {
+        let present = self.eid;
+        self.flight(eid)?.take_changes(present)
     }
 
     /// Whether it matters to waiting transactions what has changed, or it is time to try again.
@@ -330,12 +334,6 @@ impl Part {
     /// that it was made of.
     pub(super) fn take_converted(&mut self, eid: Uuid) -> Option<db_engine::Database> {
         let present = self.eid;
-        let flying = self.in_flight.values_mut();
-        let answered = self
-            .answered
-            .iter_mut()
-            .map(|answered| &mut answered.flight);
-        let flight = flying.chain(answered).find(|flight| flight.eid == eid)?;
-        flight.take_converted(present)
+        self.flight(eid)?.take_converted(present)
     }
 }

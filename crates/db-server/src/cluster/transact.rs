@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::Instant;
-use db_engine::{Changes, Context, Database, Identity, Outcome, transaction_record};
+use db_engine::{Changes, Context, Database, Outcome, transaction_record};
 use db_model::Uuid;
 use db_raft::message::Status;
 use db_raft::{Command, Data, Proposed, Raft};
@@ -13,7 +13,7 @@ use json::Json;
 
 use crate::cluster::Part;
 use crate::served::Waiting;
-use crate::server::{ClientId, Server};
+use crate::server::{Client, ClientId, Server};
 
 /// A client that there is not: whoever has gone or does not want to wait.
 const NOBODY: ClientId = ClientId(u64::MAX);
@@ -147,12 +147,7 @@ impl Server {
             return;
         }
         let locks = &self.locks;
-        let state = self.clients.get(&client);
-        let role = state.and_then(|state| state.role.as_deref());
-        let identity = role.map(|role| Identity {
-            role,
-            id: state.and_then(|state| state.id.as_deref()),
-        });
+        let identity = self.clients.get(&client).and_then(Client::identity);
         let context = Context {
             now,
             since: waiting.since,
