@@ -517,7 +517,7 @@ impl Raft {
             self.test = None;
             self.hand_over("preparing to write snapshot");
         }
-        if !self.joining && now >= self.election_timeout {
+        if self.may_stand() && now >= self.election_timeout {
             self.election_is_due();
         }
         if self.leaving && now >= self.leave_timeout {
@@ -536,15 +536,26 @@ impl Raft {
         }
     }
 
+    /// Whether it may be elected.  Who joins may be as soon as its log names it, committed or not (section
+    /// 4.1 of the dissertation): it may hold what the leader that added it has lost.
+    fn may_stand(&self) -> bool {
+        !self.joining || self.servers.contains_key(&self.sid)
+    }
+
     /// When [`Raft::run`] should be called at the latest.
     pub fn next_deadline(&self) -> Instant {
         if self.is_over() {
             return Instant::MAX;
         }
-        let first = if self.joining {
+        let join = if self.joining {
             self.join_timeout
         } else {
+            Instant::MAX
+        };
+        let election = if self.may_stand() {
             self.election_timeout
+        } else {
+            Instant::MAX
         };
         let leave = if self.leaving {
             self.leave_timeout
@@ -556,7 +567,7 @@ impl Raft {
         } else {
             Instant::MAX
         };
-        first.min(leave).min(ping)
+        join.min(election).min(leave).min(ping)
     }
 
     /// Takes a message of another server.

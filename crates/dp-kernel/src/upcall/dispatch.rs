@@ -287,9 +287,6 @@ impl Dispatcher {
         if state.mode != Some(Mode::PerPort) {
             return Ok(NewSocket { socket: None });
         }
-        // The balance needs to know whose it is; a port whose number the kernel chooses is
-        // registered by it later.
-        let _ = port;
         let socket = state.open_socket(&self.shared, port)?;
         Ok(NewSocket {
             socket: Some(socket),
